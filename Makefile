@@ -5,6 +5,7 @@
 # make test-faults  the tests that inject faults; FAULT_SEEDS=50 runs that many disturbed at random
 # make test-python  as root: test the engines with Python 3.13, on a Debian 13 in build/trixie (90 minutes)
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
+# make pictures   set up, then make the pictures of README from a stored run
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
 # make bench-layouts  set up, then count in four memory layouts (about 20 minutes)
@@ -18,7 +19,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs test-fast test-builds test-python bench bench-detect bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-python bench bench-detect bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -75,6 +76,9 @@ test-fast: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/docs/index.html"
+
+pictures: setup
+	$(BIN)/python -m scripts.pictures
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)

@@ -23,7 +23,7 @@ from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.verification import Verification
+from instruction_counts.session.verification import recount
 
 SETS = {"the foreign set": foreign.BENCHMARKS, "the suite": standard.BENCHMARKS}
 DRAWING = ("Random", "dropout, training")
@@ -51,7 +51,7 @@ def counted(cases: Sequence[Case], layouts: int) -> Counted:
         if record.outcome.instructions is not None
     }
     first = {key: count.per_run for key, count in found.items()}
-    (others,) = Verification(runner).count(cases, layouts - 1).counts
+    (others,) = recount(runner, cases, layouts - 1).counts
     exact = frozenset(key for key, count in found.items() if count.exact)
     return Counted(exact, (first, *others))
 

@@ -19,7 +19,7 @@ from instruction_counts.builds.probing import probe
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.cores import available_cores, machine_wide
 from instruction_counts.execution.events import Finished

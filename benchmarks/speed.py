@@ -23,8 +23,7 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.engine import Engine, Profile
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.cores import available_cores, machine_wide
 from instruction_counts.execution.events import Finished

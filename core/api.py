@@ -77,19 +77,14 @@ class GroupedSetup:
     paths: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        error = self.mistake()
-        if error is not None and not is_deferring():
-            raise error
+        if not is_deferring():
+            self.check()
 
-    def mistake(self) -> DefinitionError | None:
-        """The first mistake that these texts hold, if any."""
-        try:
-            for name in ("py_setup", "cpp_setup", "global_setup"):
-                check_text(name, getattr(self, name))
-            check_paths(self.paths)
-        except DefinitionError as error:
-            return error
-        return None
+    def check(self) -> None:
+        """Raise the first mistake that these texts hold, if any."""
+        for name in ("py_setup", "cpp_setup", "global_setup"):
+            check_text(name, getattr(self, name))
+        check_paths(self.paths)
 
 
 @attrs.frozen
@@ -112,36 +107,29 @@ class TimerArgs:
     """How it is counted, as `instruction_counts.engines.kinds` has it."""
 
     def __attrs_post_init__(self) -> None:
-        error = self.mistake()
-        if error is None:
-            # torch's own enum and plain names are as good as ours.
-            object.__setattr__(self, "language", Language.parse(self.language))
-            if self.language is Language.CPP and self.setup == "pass":
-                object.__setattr__(self, "setup", "")
-        elif not is_deferring():
-            raise error
-
-    def mistake(self) -> DefinitionError | None:
-        """The first mistake that these arguments hold, if any."""
         try:
-            for name in ("stmt", "setup", "global_setup"):
-                check_text(name, getattr(self, name))
-            if not self.stmt:
-                raise DefinitionError("stmt", quoted(self.stmt), "a statement")
-            language = Language.parse(self.language)
-            if language is Language.PYTHON and self.global_setup:
-                raise DefinitionError(
-                    "global_setup",
-                    quoted(self.global_setup),
-                    "nothing: C++ only",
-                )
-            thread_counts(self.num_threads)
-            checked_metadata(self.metadata)
-            checked_subject(self.subject)
-            checked_expected(self.expected)
-        except DefinitionError as error:
-            return error
-        return None
+            self.check()
+        except DefinitionError:
+            if not is_deferring():
+                raise
+            return
+        # torch's own enum and plain names are as good as ours.
+        object.__setattr__(self, "language", Language.parse(self.language))
+        if self.language is Language.CPP and self.setup == "pass":
+            object.__setattr__(self, "setup", "")
+
+    def check(self) -> None:
+        """Raise the first mistake that these arguments hold, if any."""
+        for name in ("stmt", "setup", "global_setup"):
+            check_text(name, getattr(self, name))
+        if not self.stmt:
+            raise DefinitionError("stmt", quoted(self.stmt), "a statement")
+        if Language.parse(self.language) is Language.PYTHON and self.global_setup:
+            raise DefinitionError("global_setup", quoted(self.global_setup), "nothing: C++ only")
+        thread_counts(self.num_threads)
+        checked_metadata(self.metadata)
+        checked_subject(self.subject)
+        checked_expected(self.expected)
 
 
 @attrs.frozen
@@ -237,16 +225,12 @@ class GroupedBenchmark:
         return cls(
             py_fwd_stmt=py_stmt,
             cpp_fwd_stmt=cpp_stmt,
-            setup=_checked_setup(setup),
             signature=parsed,
             runtimes=runtimes,
             compile_options=compile_options or {},
             autograd=autograd,
-            num_threads=thread_counts(num_threads),
             gradient=checked_gradient(gradient, autograd),
-            metadata=checked_metadata({} if metadata is None else metadata),
-            subject=checked_subject(subject),
-            expected=checked_expected(expected),
+            **_checked(setup, num_threads, metadata, subject, expected),
         )
 
     @classmethod
@@ -282,28 +266,18 @@ class GroupedBenchmark:
             )
         check_names("py_model_setup", py_model_setup, "model")
         check_names("cpp_model_setup", cpp_model_setup, "model")
-        py_call, cpp_call = (
-            None if model is None else call_model(parsed, language)
-            for model, language in (
-                (py_model_setup, Language.PYTHON),
-                (cpp_model_setup, Language.CPP),
-            )
-        )
+        python, cpp = (call_model(parsed, language) for language in Language)
         return cls(
-            py_fwd_stmt=py_call,
-            cpp_fwd_stmt=cpp_call,
-            setup=_checked_setup(setup),
+            py_fwd_stmt=None if py_model_setup is None else python,
+            cpp_fwd_stmt=None if cpp_model_setup is None else cpp,
             signature=parsed,
             runtimes=runtimes,
             compile_options=compile_options or {},
             autograd=autograd,
-            num_threads=thread_counts(num_threads),
             py_model_setup=py_model_setup,
             cpp_model_setup=cpp_model_setup,
             gradient=checked_gradient(gradient, autograd),
-            metadata=checked_metadata({} if metadata is None else metadata),
-            subject=checked_subject(subject),
-            expected=checked_expected(expected),
+            **_checked(setup, num_threads, metadata, subject, expected),
         )
 
     @classmethod
@@ -338,11 +312,18 @@ GroupedModules = GroupedBenchmark.init_from_model
 GroupedVariants = GroupedBenchmark.init_from_variants
 
 
-def _checked_setup(setup: object) -> GroupedSetup:
-    if isinstance(setup, GroupedSetup):
-        error = setup.mistake()
-        if error is not None:
-            raise error
-        return setup
-    hint = " (its .value)" if hasattr(setup, "value") else ""
-    raise DefinitionError("setup", quoted(setup), f"a GroupedSetup{hint}")
+def _checked(
+    setup: object, num_threads: object, metadata: object, subject: object, expected: object
+) -> dict[str, Any]:
+    """What statements and modules have in common."""
+    if not isinstance(setup, GroupedSetup):
+        hint = " (its .value)" if hasattr(setup, "value") else ""
+        raise DefinitionError("setup", quoted(setup), f"a GroupedSetup{hint}")
+    setup.check()
+    return {
+        "setup": setup,
+        "num_threads": thread_counts(num_threads),
+        "metadata": checked_metadata({} if metadata is None else metadata),
+        "subject": checked_subject(subject),
+        "expected": checked_expected(expected),
+    }

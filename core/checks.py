@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-import math
 import re
+import sys
 import textwrap
+import types
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args, get_origin
+
+import attrs
 
 from instruction_counts.core.errors import BrokenText, DefinitionError, quoted
-from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
+from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.runtimes import selectable
 from instruction_counts.core.runtimes.compiled import OPTIONS
@@ -155,92 +159,57 @@ def thread_counts(num_threads: object) -> tuple[int, ...]:
 
 def checked_subject(subject: object) -> Subject | None:
     """What is measured, where that is stated: each field of it is checked."""
-    match subject:
-        case None:
-            return None
-        case Operator():
-            _check_operator(subject)
-        case Layer():
-            _check_name("subject.type", subject.type)
-            _check_uses(subject.uses)
-        case Model():
-            _check_name("subject.name", subject.name)
-        case _:
-            raise DefinitionError("subject", quoted(subject), "an Operator, a Layer or a Model")
+    if subject is not None and not isinstance(subject, Operator | Layer | Model):
+        raise DefinitionError("subject", quoted(subject), "an Operator, a Layer or a Model")
+    if subject is not None:
+        _check_fields("subject", subject)
+    if isinstance(subject, Layer):
+        for place, use in enumerate(subject.uses):
+            _check_fields(f"subject.uses[{place}]", use)
     return subject
 
 
 def checked_expected(expected: object) -> tuple[ExpectedTensor, ...]:
     """What is computed, each tensor once."""
-    if not isinstance(expected, tuple) or any(
-        type(tensor) is not ExpectedTensor for tensor in expected
-    ):
+    if not _are_all(expected, ExpectedTensor):
         raise DefinitionError("expected", quoted(expected), "a tuple of ExpectedTensor")
-    for place, tensor in enumerate(expected):
-        _check_tensor(f"expected[{place}]", tensor)
-    names = [tensor.name for tensor in expected]
+    tensors: tuple[ExpectedTensor, ...] = expected  # type: ignore[assignment] # as it was checked
+    for place, tensor in enumerate(tensors):
+        _check_fields(f"expected[{place}]", tensor)
+    names = [tensor.name for tensor in tensors]
     if len(set(names)) < len(names):
         raise DefinitionError("expected", ", ".join(names), "each tensor once")
-    return expected
+    return tensors
 
 
-def _check_operator(operator: Operator) -> None:
-    _check_name("subject.name", operator.name)
-    for field in ("category", "variant", "no_cpp"):
-        check_text(f"subject.{field}", getattr(operator, field))
-    if operator.dtype is not None:
-        _check_name("subject.dtype", operator.dtype)
-    _check_count("subject.seed", operator.seed)
-    shapes: object = operator.shapes
-    if not isinstance(shapes, dict) or not all(isinstance(name, str) for name in shapes):
-        raise DefinitionError("subject.shapes", quoted(shapes), "a dict of names to shapes")
-    for name, shape in shapes.items():
-        _check_shape(f"subject.shapes[{name!r}]", shape)
+_FILLED = {"name", "type", "model", "dtype", "count"}
 
 
-def _check_uses(uses: object) -> None:
-    if not isinstance(uses, tuple) or any(type(use) is not Use for use in uses):
-        raise DefinitionError("subject.uses", quoted(uses), "a tuple of Use")
-    for place, use in enumerate(uses):
-        field = f"subject.uses[{place}]"
-        _check_name(f"{field}.model", use.model)
-        check_text(f"{field}.path", use.path)
-        _check_count(f"{field}.count", use.count, least=1)
+def _check_fields(place: str, value: Any) -> None:
+    """Hold a fact to the types of its fields; what names or counts something is not empty."""
+    for field in attrs.fields(attrs.resolve_types(type(value))):
+        found = getattr(value, field.name)
+        is_known = _fits(found, field.type)
+        is_empty = field.name in _FILLED and found in ("", 0)
+        if not is_known or is_empty or (field.name == "tolerance" and found < 0):
+            expected = inspect.formatannotation(field.type, "instruction_counts.core.facts")
+            more = ", neither empty nor negative" if is_known else ""
+            raise DefinitionError(f"{place}.{field.name}", quoted(found), expected + more)
 
 
-def _check_tensor(field: str, tensor: ExpectedTensor) -> None:
-    _check_name(f"{field}.name", tensor.name)
-    if tensor.shape is not None:
-        _check_shape(f"{field}.shape", tensor.shape)
-    if tensor.dtype is not None:
-        _check_name(f"{field}.dtype", tensor.dtype)
-    if tensor.sum is not None and not _is_number(tensor.sum):
-        raise DefinitionError(f"{field}.sum", quoted(tensor.sum), "a number")
-    if not _is_number(tensor.tolerance) or tensor.tolerance < 0:
-        expected = "a number of at least 0"
-        raise DefinitionError(f"{field}.tolerance", quoted(tensor.tolerance), expected)
+def _fits(value: Any, kind: Any) -> bool:
+    origin, kinds = get_origin(kind), get_args(kind)
+    if origin is types.UnionType:
+        return any(_fits(value, part) for part in kinds)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(part, kinds[0]) for part in value)
+    if origin is Mapping:
+        pairs = value.items() if isinstance(value, dict) else [(None, None)]
+        return all(_fits(key, kinds[0]) and _fits(part, kinds[1]) for key, part in pairs)
+    if kind is float:  # neither infinite, nor an int that no float can be
+        return type(value) in {int, float} and abs(value) <= sys.float_info.max
+    return type(value) is kind and not (kind is int and value < 0)
 
 
-def _check_name(field: str, value: object) -> None:
-    check_text(field, value)
-    if not value:
-        raise DefinitionError(field, quoted(value), "a name")
-
-
-def _check_count(field: str, value: object, least: int = 0) -> None:
-    if type(value) is not int or value < least:
-        raise DefinitionError(field, quoted(value), f"an int of at least {least}")
-
-
-def _check_shape(field: str, value: object) -> None:
-    if not isinstance(value, tuple) or any(type(size) is not int or size < 0 for size in value):
-        raise DefinitionError(field, quoted(value), "a tuple of sizes")
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an int that no float can be
-        return False
+def _are_all(values: object, kind: type) -> bool:
+    return isinstance(values, tuple) and all(type(value) is kind for value in values)

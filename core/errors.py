@@ -40,9 +40,6 @@ class DefinitionError(ValueError):
             f"  expected  {self.expected}"
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.field, self.found, self.expected, self.label, self.source)
-
     def labelled(self, label: tuple[str, ...]) -> DefinitionError:
         """The same mistake, placed at ``label``."""
         return attrs.evolve(self, label=label)

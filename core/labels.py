@@ -80,11 +80,6 @@ class RuntimeMode(enum.Enum):
         return mode
 
     @classmethod
-    def further(cls) -> tuple[RuntimeMode, ...]:
-        """Those that `new` made; iteration has those above alone."""
-        return tuple(_further.values())
-
-    @classmethod
     def _missing_(cls, value: object) -> RuntimeMode | None:
         return _further.get(value) if isinstance(value, str) else None
 
@@ -110,15 +105,14 @@ class AutogradMode(enum.Enum):
 Mode = TypeVar("Mode", Language, RuntimeMode, AutogradMode)
 
 
-def modes(kind: type[Mode]) -> tuple[Mode, ...]:
-    """All modes of a kind, further runtimes included, in the order in which reports list them."""
-    further: tuple[Any, ...] = RuntimeMode.further() if kind is RuntimeMode else ()
-    return tuple(kind) + further
-
-
 def by_option(kind: type[Mode]) -> dict[str, Mode]:
-    """The modes of a kind by their spelling."""
-    return {mode.option: mode for mode in modes(kind)}
+    """The modes of a kind by their spelling, in the order in which reports list them.
+
+    Further runtimes come last.
+    """
+    known: Any = kind
+    further: Any = _further.values() if kind is RuntimeMode else ()
+    return {mode.option: mode for mode in (*known, *further)}
 
 
 def _language(value: object) -> Language:

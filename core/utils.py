@@ -71,9 +71,11 @@ def _mistake(
     if not isinstance(value, GroupedBenchmark | TimerArgs):
         expected = "GroupedStmts, GroupedModules, GroupedVariants, TimerArgs or a mapping of these"
         return DefinitionError("value", quoted(value), expected, label)
-    error = value.mistake() if isinstance(value, TimerArgs) else None
-    if error is not None:
-        return error.labelled(label)
+    if isinstance(value, TimerArgs):
+        try:
+            value.check()
+        except DefinitionError as error:
+            return error.labelled(label)
     if not label:
         return DefinitionError("label", "nothing", "a label: put the benchmark under a key", label)
     if label in flat:

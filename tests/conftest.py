@@ -33,6 +33,7 @@ WITH_KEPT_ENGINES = {
 # What takes minutes begins first, so that all workers end together.
 LONGEST = [
     "tests/test_debian_build.py",
+    "tests/docs/test_tutorials.py",
     "tests/engines/test_compiled_cases.py",
     "tests/engines/test_fork.py",
     *sorted(WITH_KEPT_ENGINES),

@@ -14,8 +14,7 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines import fork
-from instruction_counts.engines.engine import Engine, Lend
-from instruction_counts.engines.entry import Notice, Profile
+from instruction_counts.engines.engine import Engine, Lend, Notice, Profile
 
 _MOST = 2
 """How many are kept."""

@@ -126,7 +126,7 @@ def test_what_one_build_lacks_is_a_row(compared: Compared) -> None:
 
 def test_a_regression_counts_for_more_than_a_case_that_failed(compared: Compared) -> None:
     """Within a generous budget nothing is left out; what was verified is said."""
-    sure = "1 verified in 1 memory layout, 1 certain: other code is executed"
+    sure = "1 verified in 1 memory layout, 1 certain: different code is executed"
 
     assert 3 == compared.code
     assert [] == compared.document["skipped_by_budget"]

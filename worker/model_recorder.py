@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from .installed import Message, summary
 from .model_modules import constructor_arguments, looks, tupled
@@ -50,24 +51,9 @@ class Recorder:
         self._known: Dict[int, Optional[Message]] = {}
         self._replaced: Set[int] = set()
 
-    @contextlib.contextmanager
-    def listening(self) -> Iterator[None]:
-        """Every operator that runs is noted, unless a module that is noted runs it."""
-        from torch.utils._python_dispatch import TorchDispatchMode
-
-        recorder = self
-
-        class Listener(TorchDispatchMode):  # type: ignore[misc]
-            """Sees operators before fake tensors do."""
-
-            def __torch_dispatch__(
-                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-            ) -> Any:
-                del types
-                return recorder.operator(func, args, kwargs or {})
-
-        with Listener():
-            yield
+    def listening(self) -> Any:
+        """A context in which every operator is noted, unless a module that is noted runs it."""
+        return _dispatching(self.operator)
 
     def watch(self, model: Any) -> None:
         """Note every call of a module below ``model``; of what is scripted, operators alone."""
@@ -76,9 +62,9 @@ class Recorder:
                 continue
             if "forward" in vars(module):
                 self._replaced.add(id(module))
-            module.forward = _watched(self, path, module, module.forward)
+            module.forward = functools.partial(self.call, path, module, module.forward)
 
-    def call(self, path: str, module: Any, forward: Any, args: Any, kwargs: Any) -> Any:
+    def call(self, path: str, module: Any, forward: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run a module, and note it where it can be built again."""
         if self._inside:
             return forward(*args, **kwargs)
@@ -173,11 +159,10 @@ class Recorder:
     def _again(self, module: Any, positional: List[Any], keywords: Message) -> Any:
         from torch.utils._python_dispatch import _disable_current_modes
 
-        made = getattr(self.torch.nn, type(module).__name__)
+        make = getattr(self.torch.nn, type(module).__name__)
+        named = {name: tupled(value) for name, value in keywords.items()}
         with _disable_current_modes(), self.torch.device("meta"):
-            return looks(
-                made(*map(tupled, positional), **{k: tupled(v) for k, v in keywords.items()})
-            )
+            return looks(make(*map(tupled, positional), **named))
 
     def _operator(self, func: Any, args: Any, kwargs: Any) -> Optional[Message]:
         namespace, _, name = func._schema.name.partition("::")
@@ -188,9 +173,9 @@ class Recorder:
             return None
         names = Names(args, kwargs)
         try:
-            func, written = self._out_of_place(func, names)
+            func = self._out_of_place(func, names)
             kwargs = {key: value for key, value in kwargs.items() if not is_usual(key, value)}
-            call = written or self._shortest(func, args, kwargs, names)
+            call = self._shortest(func, args, kwargs, names)
         except UnwritableError as error:
             self.left_out[f"{name}: {error}"] += 1
             return None
@@ -205,16 +190,15 @@ class Recorder:
             "inputs": names.inputs(max(high, 1), backward=self.backward),
         }
 
-    def _out_of_place(self, func: Any, names: Names) -> Tuple[Any, str]:
+    def _out_of_place(self, func: Any, names: Names) -> Any:
         """The operator itself, or the one that writes elsewhere where a gradient forbids it."""
         packet, _, overload = str(func)[len("aten.") :].partition(".")
-        if not self.backward or not func._schema.is_mutable:
-            return func, ""
-        if not any(map(needs_grad, names.tensors)):
-            return func, ""
+        is_written = self.backward and func._schema.is_mutable
+        if not (is_written and any(map(needs_grad, names.tensors))):
+            return func
         other = getattr(self.torch.ops.aten, packet.rstrip("_"), None)
         if packet.endswith("_") and other is not None and overload in other.overloads():
-            return getattr(other, overload), ""
+            return getattr(other, overload)
         raise UnwritableError("writes to a tensor that has a gradient")
 
     def _shortest(self, func: Any, args: Any, kwargs: Any, names: Names) -> str:
@@ -223,13 +207,12 @@ class Recorder:
         exact = f"torch.ops.aten.{packet}.{overload}({names.arguments(args, kwargs)})"
         if packet.startswith("_") or (self.real_data and func._schema.is_mutable):
             return exact
-        texts = []
-        for place, owner in (
-            ("torch", self.torch),
-            ("torch.nn.functional", self.torch.nn.functional),
-        ):
-            if callable(getattr(owner, packet, None)):
-                texts.append(f"{place}.{packet}({names.arguments(args, kwargs)})")
+        owners = {"torch": self.torch, "torch.nn.functional": self.torch.nn.functional}
+        texts = [
+            f"{place}.{packet}({names.arguments(args, kwargs)})"
+            for place, owner in owners.items()
+            if callable(getattr(owner, packet, None))
+        ]
         if args and is_tensor(args[0]) and callable(getattr(args[0], packet, None)):
             rest = names.arguments(args[1:], kwargs)
             texts.append(f"{names.of(args[0])}.{packet}({rest})")
@@ -237,38 +220,36 @@ class Recorder:
 
     def _runs(self, text: str, func: Any, names: Names) -> bool:
         """Whether ``text`` runs ``func``, and nothing else."""
-        from torch.utils._python_dispatch import TorchDispatchMode
-
         seen: List[Any] = []
 
-        class Witness(TorchDispatchMode):  # type: ignore[misc]
-            """Remembers operators."""
+        def witness(func: Any, args: Any, kwargs: Any) -> Any:
+            if not func._schema.name.startswith("prim::"):
+                seen.append(func)
+            return func(*args, **kwargs)
 
-            def __torch_dispatch__(
-                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-            ) -> Any:
-                del types
-                if not func._schema.name.startswith("prim::"):
-                    seen.append(func)
-                return func(*args, **(kwargs or {}))
-
-        copies = {name: _copy(tensor) for name, tensor in names.named.items()}
-        with contextlib.suppress(Exception), Witness():
+        copies = {
+            # What changes the shape of its argument must not change that of the model's.
+            name: tensor
+            if type(tensor) is self.torch.nn.Parameter
+            else self.torch.ops.aten.alias.default(tensor)
+            for name, tensor in names.named.items()
+        }
+        with contextlib.suppress(Exception), _dispatching(witness):
             eval(text, {"torch": self.torch, **copies})  # noqa: S307 - our own text
         return seen == [func]
 
 
-def _watched(recorder: Recorder, path: str, module: Any, forward: Any) -> Callable[..., Any]:
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        return recorder.call(path, module, forward, args, kwargs)
+def _dispatching(handle: Callable[[Any, Any, Any], Any]) -> Any:
+    """A mode in which ``handle`` runs every operator; it sees them before fake tensors do."""
+    from torch.utils._python_dispatch import TorchDispatchMode
 
-    return watched
+    class Mode(TorchDispatchMode):  # type: ignore[misc]
+        """Hands operators over."""
 
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            del types
+            return handle(func, args, kwargs or {})
 
-def _copy(tensor: Any) -> Any:
-    import torch
-
-    if type(tensor) is torch.nn.Parameter:
-        return tensor
-    # What changes the shape of its argument must not change that of the model's.
-    return torch.ops.aten.alias.default(tensor)
+    return Mode()

@@ -123,14 +123,12 @@ def _has_mode(model: Any, request: Message) -> bool:
 def _imported(name: str, target: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if f"{name}.".startswith(f"{error.name}."):
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             raise RefusalError(
                 f"{target}: there is no module {name}",
                 "It has to be installed in the build, or lie in the working directory.",
             ) from error
-        raise RefusalError(f"{target}: importing {name} raises {summary(error)}") from error
-    except Exception as error:
         raise RefusalError(
             f"{target}: importing {name} raises {summary(error)}", _place(error)
         ) from error
@@ -143,27 +141,20 @@ def _built(torch: Any, made: Any, request: Message) -> Tuple[Any, Any]:
             f"{request['model']} is a {type(made).__name__}, and no factory",
             "Name a function without arguments that returns a torch.nn.Module, or a class.",
         )
+    mode: Any = contextlib.nullcontext()
     if not request["real_data"]:
-        mode = _mode(request)
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
         with contextlib.suppress(Exception), mode:
-            return _seeded(torch, made), mode
+            torch.manual_seed(0)
+            return made(), mode
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
     try:
-        return _seeded(torch, made), _mode(request)
+        torch.manual_seed(0)
+        return made(), mode
     except Exception as error:
         raise RefusalError(f"{request['model']} raises {summary(error)}", _place(error)) from error
-
-
-def _seeded(torch: Any, made: Any) -> Any:
-    torch.manual_seed(0)
-    return made()
-
-
-def _mode(request: Message) -> Any:
-    if request["real_data"]:
-        return contextlib.nullcontext()
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def _inputs(torch: Any, request: Message) -> Tuple[List[Any], Message]:
@@ -180,18 +171,16 @@ def _inputs(torch: Any, request: Message) -> Tuple[List[Any], Message]:
             raise RefusalError(
                 f"--input: this torch has no dtype {spec['dtype']}", "For example: int64, bfloat16"
             )
-        tensor = _filled(torch, tuple(spec["shape"]), dtype, spec["high"] or 2)
+        shape = tuple(spec["shape"])
+        if dtype.is_floating_point or dtype.is_complex:
+            tensor = torch.rand(shape, dtype=dtype)
+        else:
+            tensor = torch.randint(0, spec["high"] or 2, shape).to(dtype)
         if spec["name"]:
             kwargs[spec["name"]] = tensor
         else:
             args.append(tensor)
     return args, kwargs
-
-
-def _filled(torch: Any, shape: Tuple[int, ...], dtype: Any, high: int) -> Any:
-    if dtype.is_floating_point or dtype.is_complex:
-        return torch.rand(shape, dtype=dtype)
-    return torch.randint(0, high, shape).to(dtype)
 
 
 # ---------------------------------------------------------------------------------------------

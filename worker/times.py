@@ -90,7 +90,7 @@ def time_blocks(timer: Any, request: Message) -> Message:
 
 def _collect_callgrind(timer: Any, request: Message) -> Message:
     stats = timer.collect_callgrind(
-        number=request["number"], repeats=request["repeats"], collect_baseline=request["baseline"]
+        number=request["number"], repeats=request["repeats"], collect_baseline=True
     )
     return {
         "runs": request["number"],
@@ -106,7 +106,7 @@ def timer_failure(error: BaseException, timer: Any, case: Message) -> Message:
     if isinstance(error, MeasurementError):
         return error.failure
     if case["language"] == "C++" and "error: " in str(error):
-        return compiler_failure(str(error), case)
+        return compiler_failure(str(error))
     # timeit compiles the code under this name, and keeps its text.
     source = getattr(getattr(timer, "_timer", None), "src", "")
     lines = {"line": (1, source.count("\n") + 1)}
@@ -162,21 +162,14 @@ def _end_with_controller(read_fd: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-_COMPILER_ERROR = re.compile(r"^[^\s:][^:]*:\d+:(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
+_COMPILER_ERROR = re.compile(r"^[^\s:][^:]*:\d+:(?:\d+:)? (?:fatal )?(error: .*)$", re.MULTILINE)
 
 
-def compiler_failure(output: str, case: Message) -> Message:
-    """The first error in the output of a C++ compiler, placed at the user's line."""
-    lines = output.splitlines()
-    for number, line in enumerate(lines):
-        match = _COMPILER_ERROR.match(line.strip())
-        if match:
-            shown = lines[number + 1] if number + 1 < len(lines) else ""
-            code = shown.split("|", 1)[1].strip() if "|" in shown else ""
-            message = "error: " + match.group("text")
-            place = place_of(code, case)
-            return {"kind": "compile", "message": message, "place": place, "code": code}
-    return {"kind": "compile", "message": "the C++ compiler failed", "output": output[-4000:]}
+def compiler_failure(output: str) -> Message:
+    """The first error in the output of a C++ compiler, and the last of the output."""
+    found = _COMPILER_ERROR.search(output)
+    message = found[1] if found else "the C++ compiler failed"
+    return {"kind": "compile", "message": message, "output": output[-4000:]}
 
 
 def place_of(code: str, case: Message) -> str:

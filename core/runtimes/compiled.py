@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import attrs
 
 from instruction_counts.core.labels import Language
-from instruction_counts.core.runtimes.runtime import Grouped, Runtime
-from instruction_counts.core.signature import Signature, assign
+from instruction_counts.core.runtimes.runtime import Grouped, Runtime, function_of, signature_of
+from instruction_counts.core.signature import assign
 
 OPTIONS: dict[str, tuple[type, ...]] = {
     "fullgraph": (bool,),
@@ -33,7 +31,7 @@ class Compiled(Runtime):
         """The call of ``compiled``."""
         if group.stmt(language) is None:
             return None
-        signature = _signature(group)
+        signature = signature_of(group)
         return f"{assign(signature, language)}compiled({', '.join(signature.args)})"
 
     def setup(self, group: Grouped, language: Language) -> str:
@@ -42,13 +40,4 @@ class Compiled(Runtime):
         model = group.model(language)
         if model is not None:
             return f"{model}\n\ncompiled = torch.compile(model{options})"
-        signature = _signature(group)
-        returned = "" if signature.output is None else f"\nreturn {signature.output}"
-        body = textwrap.indent(f"{group.stmt(language)}{returned}", " " * 4)
-        args = ", ".join(signature.args)
-        return f"def f({args}):\n{body}\n\ncompiled = torch.compile(f{options})"
-
-
-def _signature(group: Grouped) -> Signature:
-    assert group.signature is not None, "checked when the group was made"
-    return group.signature
+        return f"{function_of(group)}\ncompiled = torch.compile(f{options})"

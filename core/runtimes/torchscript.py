@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 
 import attrs
 
 from instruction_counts.core.labels import Language
-from instruction_counts.core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
+from instruction_counts.core.runtimes.runtime import (
+    ARTEFACT_PATH,
+    Artefact,
+    Grouped,
+    Runtime,
+    function_of,
+    signature_of,
+)
 from instruction_counts.core.signature import Signature, assign
 
 CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
@@ -46,7 +52,7 @@ class TorchScript(Runtime):
         """The call of ``jit_model``, in every language in which there is a statement."""
         if group.stmt(language) is None:
             return None
-        signature = _signature(group)
+        signature = signature_of(group)
         if language is Language.PYTHON:
             return f"{assign(signature, language)}jit_model({', '.join(signature.args)})"
         return (
@@ -56,7 +62,7 @@ class TorchScript(Runtime):
 
     def setup(self, group: Grouped, language: Language) -> str:
         """Load the scripted model as ``jit_model``, and warm it up."""
-        signature = _signature(group)
+        signature = signature_of(group)
         if language is Language.PYTHON:
             return _PY_LOAD.format(args=", ".join(signature.args))
         return _CPP_LOAD.format(inputs=_ivalues(signature))
@@ -71,28 +77,12 @@ class TorchScript(Runtime):
         model = group.model(Language.PYTHON)
         if model is not None:
             return f"import torch\n\n{setup}\n{model}\n\njit_model = torch.jit.script(model)\n"
-        stmt = group.stmt(Language.PYTHON)
-        assert stmt is not None, "checked when the group was made"
-        return _scripted_function(stmt, setup, _signature(group))
+        function = f"{_imports(setup)}{function_of(group)}"
+        return f"import torch\n\n{function}\njit_model = torch.jit.script(f)\n"
 
     def tensor(self, output: str, language: Language) -> str:
         """In C++ a scripted model returns an IValue, whatever it holds."""
         return f"{output}.toTensor()" if language is Language.CPP else output
-
-
-def _signature(group: Grouped) -> Signature:
-    assert group.signature is not None, "checked when the group was made"
-    return group.signature
-
-
-def _scripted_function(stmt: str, setup: str, signature: Signature) -> str:
-    returned = "" if signature.output is None else f"\n    return {signature.output}"
-    body = textwrap.indent(stmt, " " * 4)
-    return (
-        f"import torch\n\n{_imports(setup)}"
-        f"def f({', '.join(signature.args)}):\n{body}{returned}\n\n"
-        "jit_model = torch.jit.script(f)\n"
-    )
 
 
 def _imports(setup: str) -> str:

@@ -18,7 +18,6 @@ statement failed. Mistakes in definitions are `DefinitionErrors`.
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
@@ -33,17 +32,13 @@ from instruction_counts.api.arguments import (
     SideLike,
     StoredLike,
     builds_of,
-    comparison_request,
-    database_of,
     definitions_of,
     effect_of,
     given_side,
-    limits_of,
     selection_of,
     side,
-    stored_side,
 )
-from instruction_counts.api.session import Session, StatementOptions, compared, measured
+from instruction_counts.api.session import Session, StatementOptions, compare, measure
 from instruction_counts.api.values import (
     Bisected,
     Comparison,
@@ -70,21 +65,21 @@ from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import to_json
-from instruction_counts.gate.limits import Limits
+from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
-from instruction_counts.session.bisecting import BisectionRequest, find_changes
+from instruction_counts.session.bisecting import find_changes
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.checking import (
     Check,
     CheckRequest,
-    accept_side,
+    accept_run,
     check_build,
     check_run,
 )
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.explaining import explain_sides
-from instruction_counts.session.histories import HistoryRequest, history_of
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.sides import read_side
+from instruction_counts.session.histories import history_of
+from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.operators.source import operators
 from instruction_counts.storage.store import Store
@@ -135,90 +130,6 @@ _SETTINGS = MeasurementSettings()
 _SILENT = Silent()
 
 
-def measure(
-    definitions: Cases = STANDARD,
-    *,
-    builds: str | Build | Sequence[str | Build] = (),
-    settings: MeasurementSettings = _SETTINGS,
-    skip_unavailable: bool = False,
-    db: str | Path | None = None,
-    observer: Observer = _SILENT,
-    **select: Unpack[Select],
-) -> Run:
-    """Measure cases on one build or several.
-
-    Args:
-        definitions: what is measured: a mapping as ``BENCHMARKS`` of a definition file, a module or
-            file that holds one, a specification, or cases.
-        builds: interpreters or virtual environments, ``"NAME=PATH"`` or a path; by default the
-            interpreter that runs this.
-        settings: engine, number of lanes, time limits, and whether to count and to time.
-        skip_unavailable: measure what a build can, if it has no Valgrind or C++ compiler.
-        db: a database (a file, or a URL of PostgreSQL) that the run is stored in as well.
-        observer: receives remarks and progress while it runs.
-        select: ``only``, ``languages``, ``runtimes`` and ``autograds`` (see `Select`).
-
-    Returns:
-        The run, with a record for each case on each build, in the order of the definitions. A case
-        that failed is a record, too: ``record.outcome.status`` says how it ended.
-
-        Two faults end no run, and have to be looked at: ``run.is_stored`` is false where ``db``
-        does not have all of the run, because it could not be written (the records are all here),
-        and ``run.changed_files`` names the builds of which files changed meanwhile.
-
-    Raises:
-        UsageError: no case is selected, or an argument is not known.
-        DefinitionErrors: there are mistakes in the definitions.
-        BuildError: a build cannot be used, or does not have something that the cases need.
-        DataError: a specification or the database cannot be read.
-    """
-    return measured(
-        *(definitions, select, builds_of(builds), settings, database_of(db), observer),
-        skip_unavailable=skip_unavailable,
-    )
-
-
-def compare(
-    base: SideLike,
-    new: SideLike,
-    *,
-    definitions: Cases | None = None,
-    settings: MeasurementSettings = _SETTINGS,
-    db: str | Path | None = None,
-    observer: Observer = _SILENT,
-    **how: Unpack[Comparing],
-) -> Comparison:
-    """Compare two sides, case by case, with a verdict on each.
-
-    Args:
-        base: a `Run` of one build, a `Side` (see `side`), a result file, the number or tag of a
-            stored run (``RUN:BUILD`` where it has several builds), or a `Build` to measure (see
-            `parse_build`).
-        new: the same. Two builds are measured in turns, and cases that differ are counted again.
-        definitions: the cases that are measured, and compared; by default the standard suite is
-            measured, and every case of the sides compared.
-        settings: see `measure`.
-        db: the database that stored runs are read from, by default the user's own. If it is given,
-            what is measured is stored there.
-        observer: receives remarks and progress while builds are measured.
-        how: ``min_effect``, ``layouts`` and the names of `Select` (see `Comparing`).
-
-    Returns:
-        The comparison: ``differences`` has an entry for each case: its verdict, its noise floor and
-        both records. Noise floors are those that either side's records hold (``record.noise``).
-        ``is_sound`` is false where ``db`` does not have all that was measured, or files of a build
-        changed meanwhile.
-
-    Raises:
-        UsageError: a side does not exist, or has no selected case.
-        DefinitionErrors: there are mistakes in the definitions.
-        DataError: a file or the database cannot be read.
-        BuildError: a build cannot be measured.
-    """
-    request = comparison_request(definitions, settings, database_of(db), how)
-    return compared(base, new, request, database_of(db), observer)
-
-
 def accept(
     run: StoredLike,
     baseline: str | Path,
@@ -245,12 +156,9 @@ def accept(
         UsageError: there is no such run, or cases failed or were not counted.
         DataError: a file or the database cannot be read.
     """
-    with LazyStore(database_of(db)) as runs:
-        found = accept_side(
-            _known_side(run, runs),
-            Path(baseline),
-            selection_of(**select),
-            runs.completed,
+    with LazyStore(db) as runs:
+        found = accept_run(
+            *(_stored(run), Path(baseline), selection_of(**select), runs),
             prune=prune,
             allow_different=allow_different,
         )
@@ -288,14 +196,14 @@ def check(
     Returns:
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
     """
-    request = attrs.evolve(
-        CheckRequest.of(Path(baseline), selection_of(**select)),
-        limits=limits_of(limits),
+    request = CheckRequest.of(
+        *(Path(baseline), selection_of(**select)),
+        limits=read_limits(Path(limits)) if isinstance(limits, str | Path) else limits,
         allow_different=allow_different,
     )
     asked = given_side(default_build() if new is None else new)
     if not isinstance(asked, Build):
-        with LazyStore(database_of(db)) as runs:
+        with LazyStore(db) as runs:
             return check_run(asked, request, runs)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open(db)) if db is not None else None
@@ -333,8 +241,9 @@ def explain(
         DataError: a file or the database cannot be read.
     """
     selection = attrs.evolve(selection_of(**modes), only=(label,))
-    with LazyStore(database_of(db)) as runs:
-        sides = [_known_side(given, runs) for given in (run, new) if given is not None]
+    with LazyStore(db) as runs:
+        given = [_stored(side) for side in (run, new) if side is not None]
+        sides = [read_side(side, runs) if isinstance(side, str) else side for side in given]
         return as_kind(Explained, explain_sides(sides, selection, runs.completed))
 
 
@@ -359,14 +268,12 @@ def history(
         UsageError: no stored case is selected, or no run is left.
         DataError: the database cannot be read.
     """
-    request = HistoryRequest(
-        selection_of(only),
-        last=last,
-        tags=(tags,) if isinstance(tags, str) else tuple(tags),
-        min_effect=effect_of(min_effect),
-    )
+    narrowed = (tags,) if isinstance(tags, str) else tuple(tags)
     with Store.open(db, must_exist=True) as store:
-        return as_kind(History, history_of(request, store))
+        found = history_of(
+            *(selection_of(only), store), last=last, tags=narrowed, min_effect=effect_of(min_effect)
+        )
+    return as_kind(History, found)
 
 
 def bisect(
@@ -401,23 +308,25 @@ def bisect(
     """
     if isinstance(builds, Mapping):
         builds = [f"{name}={path}" for name, path in builds.items()]
-    makers = {build.name: functools.partial(_same, build) for build in builds_of(builds)}
+    makers = {made.name: (lambda build=made: build) for made in builds_of(builds)}
     if len(makers) < 2:
         raise UsageError("a bisection needs at least two builds", "Give more builds.")
     selection = attrs.evolve(selection_of(**select), only=(label,))
-    asked = definitions_of(definitions), selection, settings, effect_of(min_effect), layouts
+    request = ComparisonRequest(
+        definitions_of(definitions), selection, settings, effect_of(min_effect), layouts
+    )
     with Store.open(db) as store:
-        found = find_changes(makers, BisectionRequest(*asked), store, observer)
+        found = find_changes(makers, request, store, observer)
     if not found.is_conclusive:
         reason = next(iter(found.broken.values()), "")
         raise BuildError(f"fewer than two builds can be measured: {reason}", "Name others.")
     return as_kind(Bisected, found)
 
 
-def _same(build: Build) -> Build:
-    return build
-
-
-def _known_side(given: StoredLike, runs: LazyStore) -> Side:
-    found = stored_side(given)
-    return read_side(found, runs) if isinstance(found, str) else found
+def _stored(given: StoredLike) -> str | Side:
+    found = given_side(given)
+    if isinstance(found, Build):
+        raise UsageError(
+            f'build "{found.name}" is not measured here', "Give a run of it: measure()"
+        )
+    return found

@@ -15,14 +15,11 @@ from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.core.utils import flatten
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
-from instruction_counts.gate.limits import Limits, read_limits
-from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.comparing import ComparisonRequest
-from instruction_counts.sources.definitions import STANDARD, Definitions
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.sources.registry import Source
 
 Cases: TypeAlias = "str | Path | Mapping[Any, Any] | Source | Case | Iterable[Case]"
@@ -97,27 +94,6 @@ def selection_of(
     )
 
 
-def comparison_request(
-    definitions: Cases | None, settings: MeasurementSettings, db: str | None, how: Comparing
-) -> ComparisonRequest:
-    """What `compare` asks for; without definitions, sides that are given keep all their cases.
-
-    Raises:
-        UsageError: an argument cannot be read.
-    """
-    select: Any = {**how}
-    min_effect, layouts = select.pop("min_effect", MIN_EFFECT), select.pop("layouts", None)
-    return ComparisonRequest(
-        STANDARD if definitions is None else definitions_of(definitions),
-        selection_of(**select),
-        settings,
-        effect_of(min_effect),
-        layouts,
-        defined_only=definitions is not None,
-        stores=db is not None,
-    )
-
-
 def mode_of(kind: str, modes: type[Mode], name: str) -> str:
     """The value of the mode that is spelled ``name``, as options are.
 
@@ -142,22 +118,13 @@ def builds_of(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
     """
     several = (given,) if isinstance(given, str | Build) else tuple(given)
     found = tuple(build if isinstance(build, Build) else parse_build(build) for build in several)
-    require_names(found)
-    return found or (default_build(),)
-
-
-def require_names(builds: Sequence[Build]) -> None:
-    """Refuse builds that cannot be told apart by their names.
-
-    Raises:
-        UsageError: two have the same name.
-    """
-    names = [build.name for build in builds]
-    if len(set(names)) < len(names):
+    names = [build.name for build in found]
+    if len(set(names)) < len(names):  # nothing could tell them apart
         raise UsageError(
             f"two builds have the same name: {', '.join(names)}",
             'Give each a name of its own: parse_build("new=/path/to/venv")',
         )
+    return found or (default_build(),)
 
 
 def effect_of(given: str | Effect) -> Effect:
@@ -172,15 +139,6 @@ def effect_of(given: str | Effect) -> Effect:
         return Effect.parse(given)
     except ValueError as error:
         raise UsageError(f"min_effect={given!r}", str(error)) from error
-
-
-def limits_of(given: str | Path | Limits | None) -> Limits | None:
-    """The limits, read if a file is named.
-
-    Raises:
-        DataError: the file cannot be read, or does not hold limits.
-    """
-    return given if given is None or isinstance(given, Limits) else read_limits(Path(given))
 
 
 def side(run: Run, build: str | None = None, title: str = "") -> Side:
@@ -204,17 +162,7 @@ def side(run: Run, build: str | None = None, title: str = "") -> Side:
 
 
 def given_side(given: SideLike) -> str | Side | Build:
-    """A side that is stored, a value, or to be measured."""
-    return given if isinstance(given, Build) else stored_side(given)
-
-
-def stored_side(given: StoredLike) -> str | Side:
-    """A side as a value, or the text that names it: a file or a stored run."""
+    """A side as a value, to be measured, or the text that names a file or a stored run."""
     if isinstance(given, Run):
         return side(given)
     return str(given) if isinstance(given, Path) else given
-
-
-def database_of(db: str | Path | None) -> str | None:
-    """The path or URL of a database."""
-    return None if db is None else str(db)

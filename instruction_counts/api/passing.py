@@ -35,10 +35,6 @@ _REMEDY = "Make it in the setup."
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 
 
-class _NotPlain(Exception):  # noqa: N818 - says how a value travels, and reaches nobody
-    """A value that is no plain data."""
-
-
 def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder: Path) -> str:
     """The setup that makes what ``setup`` and ``stmts`` read of ``values``, as far as it is there.
 
@@ -148,7 +144,7 @@ class _Passed:
             plain = _plain(value)
             if len(plain) <= MAX_INLINE:
                 return plain
-        except (_NotPlain, RecursionError):
+        except (ValueError, RecursionError):
             pass
         torch = sys.modules.get("torch")
         if torch is None:
@@ -238,9 +234,9 @@ def _plain(value: object) -> str:
     """An ASCII expression without line breaks that makes an equal value, in every process alike."""
     match value:
         case _ if type(value) not in _PLAIN:
-            raise _NotPlain
+            raise ValueError
         case float() if not math.isfinite(value):
-            raise _NotPlain
+            raise ValueError
         case int() if abs(value) >= 1 << 64:
             return hex(value)  # there is a limit to decimal ones
         case list():

@@ -9,7 +9,6 @@ from typing import Any, Self, TypedDict, Unpack
 
 import attrs
 
-from instruction_counts.analysis.verdicts.comparison import Comparison as StoredComparison
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import (
     Cases,
@@ -17,12 +16,10 @@ from instruction_counts.api.arguments import (
     Select,
     SideLike,
     builds_of,
-    comparison_request,
-    database_of,
     definitions_of,
+    effect_of,
     given_side,
     mode_of,
-    require_names,
     selection_of,
 )
 from instruction_counts.api.passing import code_of
@@ -30,14 +27,13 @@ from instruction_counts.api.values import Comparison, Result, Run, StatementErro
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.outcomes import FailureKind, Status
-from instruction_counts.domain.records import Complete, Record
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.recording import Recorder
+from instruction_counts.session.sides import LazyStore
 from instruction_counts.session.timing import Timed, time_statements
 from instruction_counts.sources.definitions import STANDARD, load_cases
 from instruction_counts.storage.store import Store
@@ -92,11 +88,11 @@ class Session:
         runner_of: RunnerOf = BuildRunner.of,
     ) -> None:
         (self.build,) = builds_of(() if build is None else build)
-        self.settings, self._db, self._observer = settings, database_of(db), observer
+        self.settings, self._db, self._observer = settings, db, observer
         self._runner_of = runner_of
         self._open = contextlib.ExitStack()
         self._runner: BuildRunner | None = None
-        self._started: tuple[Any, ...] = ()
+        self._started: list[Any] = []
         self._folder: Path | None = None
 
     def __enter__(self) -> Self:
@@ -112,7 +108,7 @@ class Session:
     def close(self) -> None:
         """End the servers, and remove what was passed on; the next measurement starts new ones."""
         opened, self._open = self._open, contextlib.ExitStack()
-        self._runner, self._started, self._folder = None, (), None
+        self._runner, self._started, self._folder = None, [], None
         opened.close()
 
     def count(
@@ -161,11 +157,8 @@ class Session:
     ) -> Run:
         """Measure cases on this build; see `instruction_counts.api.measure`."""
         with self._given_up_if_interrupted():
-            return measured(
-                *(definitions, select, [self.build], self.settings, self._db, self._observer),
-                skip_unavailable=skip_unavailable,
-                runner_of=self._kept,
-            )
+            how = {"skip_unavailable": skip_unavailable, **self._own}
+            return measure(definitions, builds=self.build, **how, **select)
 
     def compare(
         self, base: SideLike, definitions: Cases | None = None, **how: Unpack[Comparing]
@@ -174,9 +167,13 @@ class Session:
 
         If ``base`` is a `Build`, both are measured by turns, and the servers of both stay open.
         """
-        request = comparison_request(definitions, self.settings, self._db, how)
         with self._given_up_if_interrupted():
-            return compared(base, self.build, request, self._db, self._observer, self._kept)
+            return compare(base, self.build, definitions=definitions, **self._own, **how)
+
+    @property
+    def _own(self) -> dict[str, Any]:
+        shared = {"settings": self.settings, "db": self._db, "observer": self._observer}
+        return {**shared, "runner_of": self._kept}
 
     def statements(
         self,
@@ -190,7 +187,8 @@ class Session:
             quiet = _Problems(self._observer)
             runner = attrs.evolve(self._kept([self.build]), settings=wanted, observer=quiet)
             if values and not asked.is_cpp:
-                passed = code_of(asked.py_setup, asked.stmts, values, self._values())
+                self._folder = self._folder or self._open.enter_context(WorkFolder())
+                passed = code_of(asked.py_setup, asked.stmts, values, self._folder)
                 setup = "\n".join(code for code in (passed, asked.py_setup) if code)
                 asked = attrs.evolve(asked, py_setup=setup)
             timed = time_statements(asked, runner)
@@ -217,39 +215,29 @@ class Session:
             raise StatementError(f"{record.key.title}: {why}", timed.advice)
         return Result(record)
 
-    def _values(self) -> Path:
-        if self._folder is None:
-            self._folder = self._open.enter_context(WorkFolder())
-        return self._folder
-
     def _kept(
         self,
         builds: Sequence[Build],
         settings: MeasurementSettings | None = None,
         observer: Observer | None = None,
-        recorder: Recorder | None = None,
+        recorder: Store | None = None,
     ) -> BuildRunner:
         """A runner for ``builds`` whose servers are open, the same ones wherever that will do."""
         del settings, observer  # those of the session
         needed = [(build, environment(build)) for build in builds]
-        if (needed,) != self._started or self._is_stale():
-            self.close()
-        if self._runner is None:
-            runner = self._runner_of(builds, self.settings, self._observer)
-            self._runner = self._open.enter_context(runner.keeping())
-            self._started = (needed,)
-        return attrs.evolve(self._runner, recorder=recorder)
-
-    def _is_stale(self) -> bool:
-        """Whether files of a build changed since its servers started; says so."""
-        if self._runner is None or self._runner.kept is None:
-            return False
-        changed = self._runner.kept.changed_files()
+        kept = None if self._runner is None else self._runner.kept
+        changed = {} if kept is None else kept.changed_files()
         for files in changed.values():
             self._observer.note(
                 f"Files of the build changed, and its servers start again: {files.summary}"
             )
-        return bool(changed)
+        if changed or needed != self._started:
+            self.close()
+        if self._runner is None:
+            runner = self._runner_of(builds, self.settings, self._observer)
+            self._runner = self._open.enter_context(runner.keeping())
+            self._started = needed
+        return attrs.evolve(self._runner, recorder=recorder)
 
     @contextlib.contextmanager
     def _given_up_if_interrupted(self) -> Iterator[None]:
@@ -298,67 +286,127 @@ def _statement(
     )
 
 
-def measured(
-    definitions: Cases,
-    select: Select,
-    builds: Sequence[Build],
-    settings: MeasurementSettings,
-    db: str | None,
-    observer: Observer,
+def measure(
+    definitions: Cases = STANDARD,
     *,
-    skip_unavailable: bool,
+    builds: str | Build | Sequence[str | Build] = (),
+    settings: MeasurementSettings = _SETTINGS,
+    skip_unavailable: bool = False,
+    db: str | Path | None = None,
+    observer: Observer = _SILENT,
     runner_of: RunnerOf = BuildRunner.of,
+    **select: Unpack[Select],
 ) -> Run:
-    """What `measure` does, and `Session.run` on servers that are open."""
+    """Measure cases on one build or several.
+
+    Args:
+        definitions: what is measured: a mapping as ``BENCHMARKS`` of a definition file, a module or
+            file that holds one, a specification, or cases.
+        builds: interpreters or virtual environments, ``"NAME=PATH"`` or a path; by default the
+            interpreter that runs this.
+        settings: engine, number of lanes, time limits, and whether to count and to time.
+        skip_unavailable: measure what a build can, if it has no Valgrind or C++ compiler.
+        db: a database (a file, or a URL of PostgreSQL) that the run is stored in as well.
+        observer: receives remarks and progress while it runs.
+        runner_of: makes what measures; of a `Session`, the servers that it keeps.
+        select: ``only``, ``languages``, ``runtimes`` and ``autograds`` (see `Select`).
+
+    Returns:
+        The run, with a record for each case on each build, in the order of the definitions. A case
+        that failed is a record, too: ``record.outcome.status`` says how it ended.
+
+        Two faults end no run, and have to be looked at: ``run.is_stored`` is false where ``db``
+        does not have all of the run, because it could not be written (the records are all here),
+        and ``run.changed_files`` names the builds of which files changed meanwhile.
+
+    Raises:
+        UsageError: no case is selected, or an argument is not known.
+        DefinitionErrors: there are mistakes in the definitions.
+        BuildError: a build cannot be used, or does not have something that the cases need.
+        DataError: a specification or the database cannot be read.
+    """
     cases = load_cases(definitions_of(definitions), selection_of(**select))
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open(db)) if db is not None else None
-        runner = runner_of(builds, settings, observer, store)
-        found = runner.run(runner.orders(cases, skip=skip_unavailable))
-        if found.interrupted:
-            raise KeyboardInterrupt
+        runner = runner_of(builds_of(builds), settings, observer, store)
+        found = runner.run(runner.orders(cases, skip=skip_unavailable)).finished()
         records = tuple(map(runner.completed, found.run.cases))
-        run = attrs.evolve(found.run, cases=records, is_stored=found.is_stored)
-    return as_kind(Run, run)
+    return as_kind(Run, attrs.evolve(found.run, cases=records, is_stored=found.is_stored))
 
 
-def compared(
+def compare(
     base: SideLike,
     new: SideLike,
-    request: ComparisonRequest,
-    db: str | None,
-    observer: Observer,
+    *,
+    definitions: Cases | None = None,
+    settings: MeasurementSettings = _SETTINGS,
+    db: str | Path | None = None,
+    observer: Observer = _SILENT,
     runner_of: RunnerOf = BuildRunner.of,
+    **how: Unpack[Comparing],
 ) -> Comparison:
-    """What `compare` does, and `Session.compare` on servers that are open."""
-    builds = [given for given in (base, new) if isinstance(given, Build)]
-    require_names(builds)
+    """Compare two sides, case by case, with a verdict on each.
+
+    Args:
+        base: a `Run` of one build, a `Side` (see `side`), a result file, the number or tag of a
+            stored run (``RUN:BUILD`` where it has several builds), or a `Build` to measure (see
+            `parse_build`).
+        new: the same. Two builds are measured in turns, and cases that differ are counted again.
+        definitions: the cases that are measured, and compared; by default the standard suite is
+            measured, and every case of the sides compared.
+        settings: see `measure`.
+        db: the database that stored runs are read from, by default the user's own. If it is given,
+            what is measured is stored there.
+        observer: receives remarks and progress while builds are measured.
+        runner_of: as for `measure`.
+        how: ``min_effect``, ``layouts`` and the names of `Select` (see `Comparing`).
+
+    Returns:
+        The comparison: ``differences`` has an entry for each case: its verdict, its noise floor and
+        both records. Noise floors are those that either side's records hold (``record.noise``).
+        ``is_sound`` is false where ``db`` does not have all that was measured, or files of a build
+        changed meanwhile.
+
+    Raises:
+        UsageError: a side does not exist, or has no selected case.
+        DefinitionErrors: there are mistakes in the definitions.
+        DataError: a file or the database cannot be read.
+        BuildError: a build cannot be measured.
+    """
+    select: Any = {**how}
+    min_effect, layouts = select.pop("min_effect", MIN_EFFECT), select.pop("layouts", None)
+    request = ComparisonRequest(
+        STANDARD if definitions is None else definitions_of(definitions),
+        selection_of(**select),
+        settings,
+        effect_of(min_effect),
+        layouts,
+        defined_only=definitions is not None,
+        stores=db is not None,
+    )
+    builds_of([given for given in (base, new) if isinstance(given, Build)])
     with LazyStore(db) as runs:
         found = compare_sides(given_side(base), given_side(new), request, runs, observer, runner_of)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        complete = runs.completed
+
+        def whole(side: Side) -> Side:  # its records need their store no more
+            records = {key: complete(record) for key, record in side.records.items()}
+            return attrs.evolve(side, records=records)
+
         comparison = attrs.evolve(
-            _with_details(found.comparison, runs.completed), is_sound=found.is_sound
+            found.comparison,
+            base=whole(found.comparison.base),
+            new=whole(found.comparison.new),
+            differences=tuple(
+                attrs.evolve(
+                    difference,
+                    base=difference.base and complete(difference.base),
+                    new=difference.new and complete(difference.new),
+                )
+                for difference in found.comparison.differences
+            ),
+            is_sound=found.is_sound,
         )
-    if found.interrupted:
-        raise KeyboardInterrupt
     return as_kind(Comparison, comparison)
-
-
-def _with_details(comparison: StoredComparison, complete: Complete) -> StoredComparison:
-    """The comparison, whose records need their store no more."""
-
-    def full(record: Record | None) -> Record | None:
-        return None if record is None else complete(record)
-
-    def side(given: Side) -> Side:
-        records = {key: complete(record) for key, record in given.records.items()}
-        return attrs.evolve(given, records=records)
-
-    return attrs.evolve(
-        comparison,
-        base=side(comparison.base),
-        new=side(comparison.new),
-        differences=tuple(
-            attrs.evolve(difference, base=full(difference.base), new=full(difference.new))
-            for difference in comparison.differences
-        ),
-    )

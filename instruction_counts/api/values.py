@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -12,11 +12,12 @@ import attrs
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts import comparison
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain import records
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import Amount
-from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.report import format as fmt
 from instruction_counts.report.renderers import renderer_for
 from instruction_counts.report.run import run_document
@@ -76,10 +77,6 @@ def _shown(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _number(found: Sized, noun: str) -> str:
-    return f"{len(found):,} {noun}{'' if len(found) == 1 else 's'}"
-
-
 def as_kind(kind: type[_Value], value: Any) -> _Value:
     """``value`` as the subclass of its class that this module has."""
     fields = attrs.fields(type(value))
@@ -108,9 +105,13 @@ def _of_outcome(outcome: Outcome) -> Row:
     }
 
 
-def _same_keys(rows: list[Row]) -> list[Row]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in names} for row in rows]
+def _of_change(found: Difference) -> Row:
+    return {
+        "verdict": found.verdict.value,
+        "base": found.base_count,
+        "new": found.new_count,
+        "change": found.change,
+    }
 
 
 @attrs.frozen(repr=False)
@@ -139,16 +140,16 @@ class Run(records.Run, Tabular):
 
     def table(self) -> list[Row]:
         """A row for each case and build."""
-        return _same_keys(
-            [
-                {**_of_case(case.key), "build": case.build, **_of_outcome(case.outcome)}
-                for case in self.cases
-            ]
-        )
+        rows = [
+            {**_of_case(case.key), "build": case.build, **_of_outcome(case.outcome)}
+            for case in self.cases
+        ]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return [{name: row.get(name) for name in names} for row in rows]
 
     def __repr__(self) -> str:
         """Short: a record holds every function that was counted."""
-        return f"<Run of {_number(self.cases, 'case')} on {', '.join(self.builds)}>"
+        return f"<Run of {fmt.plural(len(self.cases), 'case')} on {', '.join(self.builds)}>"
 
 
 @attrs.frozen(repr=False)
@@ -160,11 +161,8 @@ class Comparison(comparison.Comparison, Tabular):
         return [
             {
                 **_of_case(found.key),
-                "verdict": found.verdict.value,
+                **_of_change(found),
                 "reason": found.reason.value,
-                "base": found.base_count,
-                "new": found.new_count,
-                "change": found.change,
                 "relative": found.relative,
                 "noise": found.noise,
                 "causes": "; ".join(cause.name for cause in found.causes),
@@ -223,8 +221,7 @@ class History(histories.Histories, Tabular):
         return rows
 
     def __repr__(self) -> str:
-        counts = sum(len(segment.points) for found in self.series for segment in found.segments)
-        return f"<History of {_number(self.series, 'case')}: {counts:,} counts>"
+        return f"<History of {fmt.plural(len(self.series), 'case')}>"
 
 
 @attrs.frozen(repr=False)
@@ -233,23 +230,17 @@ class Bisected(bisecting.Found, Tabular):
 
     def table(self) -> list[Row]:
         """A row for each change: the builds before and after it, and what it is."""
-        rows = []
-        for change in self.changes:
-            found = change.difference
-            rows.append(
-                {
-                    "before": self.builds[change.place.before],
-                    "after": self.builds[change.place.after],
-                    "verdict": found.verdict.value,
-                    "base": found.base_count,
-                    "new": found.new_count,
-                    "change": found.change,
-                }
-            )
-        return rows
+        return [
+            {
+                "before": self.builds[change.place.before],
+                "after": self.builds[change.place.after],
+                **_of_change(change.difference),
+            }
+            for change in self.changes
+        ]
 
     def __repr__(self) -> str:
-        return f"<Bisected {len(self.builds)} builds: {_number(self.changes, 'change')}>"
+        return f"<Bisected {len(self.builds)} builds: {fmt.plural(len(self.changes), 'change')}>"
 
 
 @attrs.frozen(repr=False)
@@ -265,16 +256,19 @@ class Result(Tabular):
         Raises:
             StatementError: the statement was not counted.
         """
-        counted = self.record.outcome.instructions
-        if counted is None:
-            raise StatementError("the statement was not counted", "Use count().")
-        return counted.per_run
+        return self._counted.per_run
 
     @property
     def exact(self) -> bool:
         """Whether all windows of iterations agree to the instruction; raises as `instructions`."""
+        return self._counted.exact
+
+    @property
+    def _counted(self) -> Instructions:
         counted = self.record.outcome.instructions
-        return self.instructions >= 0 and counted is not None and counted.exact
+        if counted is None:
+            raise StatementError("the statement was not counted", "Use count().")
+        return counted
 
     @property
     def time_s(self) -> float:
@@ -283,10 +277,9 @@ class Result(Tabular):
         Raises:
             StatementError: the statement was not timed.
         """
-        times = self.record.outcome.times
-        if times is None:
+        if self.record.outcome.times is None:
             raise StatementError("the statement was not timed", "Use time().")
-        return times.median_s
+        return self.record.outcome.times.median_s
 
     @property
     def metrics(self) -> Mapping[str, Amount]:

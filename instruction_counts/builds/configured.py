@@ -62,12 +62,16 @@ def find_interpreter(name: str, path: str) -> str:
 
 _CONVERTER = strict_converter()
 _EXAMPLE = "Expected:\n    builds:\n      - name: base\n        python: /usr/bin/python3"
-_VARIABLE = re.compile(r"[^=\0]+"), "a variable without '=' and null characters in its name"
-_VALUE = re.compile(r"[^\0]*"), "a string without null characters"
-
-
-def _fits(pattern: re.Pattern[str], expected: str) -> Check:
-    return Check(pattern.fullmatch, expected)
+_Variable: TypeAlias = Annotated[
+    str,
+    Check(
+        re.compile(r"[^=\0]+").fullmatch,
+        "a variable without '=' and null characters in its name",
+    ),
+]
+_Value: TypeAlias = Annotated[
+    str, Check(re.compile(r"[^\0]*").fullmatch, "a string without null characters")
+]
 
 
 @attrs.frozen
@@ -75,9 +79,7 @@ class _StatedBuild:
     name: Text
     python: Path | None = None
     source_cmd: Text | None = None
-    env: Mapping[Annotated[str, _fits(*_VARIABLE)], Annotated[str, _fits(*_VALUE)]] = attrs.field(
-        factory=dict
-    )
+    env: Mapping[_Variable, _Value] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         if self.python is None and self.source_cmd is None:
@@ -86,14 +88,13 @@ class _StatedBuild:
 
 def _build(value: Any) -> Build:
     stated = _CONVERTER.structure(value, _StatedBuild)
-    if stated.python is None:
-        return Build(stated.name, None, stated.source_cmd, stated.env)
+    python: str | None = None
     try:
-        # A bare word is a command; all else is a path.
-        is_command = "/" not in value["python"] and not stated.python.exists()
-        python = find_interpreter(
-            stated.name, value["python"] if is_command else str(stated.python)
-        )
+        if stated.python is not None:
+            # A bare word is a command; all else is a path.
+            is_command = "/" not in value["python"] and not stated.python.exists()
+            path = value["python"] if is_command else str(stated.python)
+            python = find_interpreter(stated.name, path)
     except (UsageError, OSError) as error:
         expected = "the path of an interpreter or of a virtual environment"
         raise Mismatch(expected, at=("python",)) from error

@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
@@ -24,6 +25,7 @@ PROFILE_VERSION = 1
 INHERITED = ("LD_LIBRARY_PATH", "CC", "CXX")
 """Variables that are passed on where they are set: without them some builds cannot start."""
 
+_PATH = "/usr/local/bin:/usr/bin:/bin"
 _FIXED = {
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",
@@ -58,7 +60,7 @@ def start_remedy(why: str) -> str:
     return shortage_in(why)[1] or "Python 3.9 or later on Linux is required."
 
 
-def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(build: Build, extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """The whole environment of a measured process of ``build``.
 
     The interpreter's folder comes first on PATH, because torch starts the plain command ``python``.
@@ -66,21 +68,10 @@ def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[st
     """
     folder = str(Path(interpreter_of(build)).parent)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    sourced = sourced_environment(build) if build.source_cmd else {}
-    path = sourced.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    variables = {
-        **inherited,
-        **sourced,
-        "PATH": f"{folder}:{path}",
-        **_FIXED,
-        **(extra or {}),
-        **build.env,
-    }
-    preloaded = [
-        variables["LD_PRELOAD"]
-        for variables in (extra or {}, build.env)
-        if "LD_PRELOAD" in variables
-    ]
+    sourced = sourced_environment(build)
+    path = {"PATH": f"{folder}:{sourced.get('PATH', _PATH)}"}
+    variables = {**inherited, **sourced, **path, **_FIXED, **extra, **build.env}
+    preloaded = [added["LD_PRELOAD"] for added in (extra, build.env) if "LD_PRELOAD" in added]
     return {**variables, "LD_PRELOAD": ":".join(preloaded)} if preloaded else variables
 
 
@@ -102,7 +93,7 @@ def sourced_environment(build: Build) -> dict[str, str]:
     """
     if build.source_cmd is None:
         return {}
-    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
+    base = {"PATH": _PATH, "HOME": os.environ.get("HOME", "/")}
     script = 'eval "$1" >&2 && /usr/bin/env -0'
     done = subprocess.run(
         ["/bin/bash", "-c", script, "source_cmd", build.source_cmd],

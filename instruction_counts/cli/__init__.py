@@ -20,7 +20,7 @@ from instruction_counts.system.shortages import shortage
 
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",
-    "time": "Measure a statement as it is typed; several beside each other.",
+    "time": "Measure one-line statements, and compare them.",
     "compare": "Compare two builds: verdicts, with their reasons and causes.",
     "baseline": "Accept, show and check a baseline file, for CI.",
     "explain": "Show where the instructions of a case go, and which functions changed.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
 import click
 
 from instruction_counts.cli import console
@@ -100,8 +99,8 @@ def check(
     build = only_build(builds, "a check")
     if time_budget is not None and run is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
-    request = attrs.evolve(
-        CheckRequest.of(file, selection, previous),
+    request = CheckRequest.of(
+        *(file, selection, previous),
         limits=gating.limits,
         fail_on=gating.fail_on,
         allow_different=allow_different,
@@ -130,7 +129,7 @@ def conclude(found: Check, outputs: Outputs, limit: int | None = None) -> ExitCo
     document = check_document(found.gate, interrupted=found.interrupted)
     if found.interrupted:
         console.show(document, limit)
-        console.error("Interrupted: this is what was found until then, and no file was written.")
+        console.error("Interrupted: this is what was found so far; no file was written.")
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     found.require_comparison()

@@ -76,7 +76,7 @@ def accept(
     """
     path, run = (Path("baseline.json"), file) if run is None else (Path(file), run)
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}", "Make it first.")
+        raise UsageError(f"{path}: there is no folder {path.parent}", "Create it first.")
     if not dry_run:
         check_writable(path, "")
     with Store.open(db) as store:

@@ -25,8 +25,9 @@ from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.history import bisection
-from instruction_counts.session.bisecting import BisectionRequest, find_changes, only_case
+from instruction_counts.session.bisecting import find_changes, only_case
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
 
@@ -91,11 +92,10 @@ def command(
     definitions, _, measuring, db = merged(definitions, (), measuring, db)
     selection = attrs.evolve(modes, only=(label,))
     only_case(definitions, selection)
-    settings = (definitions, selection, measuring, min_effect, layouts)
-    request = BisectionRequest(*settings, fresh=fresh)
+    request = ComparisonRequest(definitions, selection, measuring, min_effect, layouts)
     makers = makers_of(build, commits, build_cmd)
     with Store.open(db) as store:
-        found = find_changes(makers, request, store, console)
+        found = find_changes(makers, request, store, console, fresh=fresh)
     outputs.write(bisection(found))
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")

@@ -25,8 +25,7 @@ from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.gate import case_tests, limits_block
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.sides import named_sides
+from instruction_counts.session.sides import LazyStore, named_sides
 from instruction_counts.sources.definitions import Definitions
 
 
@@ -77,7 +76,7 @@ def command(
     computes something else.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if base == new:
-        raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
+        raise UsageError(f"base and new are both {base}", "Name two runs, files or builds.")
     defined_only = definitions is not None
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     names = [base] if new is None else [base, new]

@@ -11,10 +11,8 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.explain import SECTIONS, SOURCE, explanation_document
-from instruction_counts.session.explaining import explain_sides
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.sides import read_sides
-from instruction_counts.session.source_lines import source_changes
+from instruction_counts.session.explaining import explain_sides, source_changes
+from instruction_counts.session.sides import LazyStore, read_sides
 
 
 @click.command("explain", cls=Command)
@@ -59,7 +57,7 @@ def command(
     with LazyStore(db) as runs:
         sides = read_sides(names, runs)
         if SOURCE in by and len(sides) == 1:
-            raise UsageError("--by source needs two sides", "Name BASE and NEW.")
+            raise UsageError("--by source needs two builds", "Name BASE and NEW.")
         found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)), runs.completed)
     document = explanation_document(
         found,

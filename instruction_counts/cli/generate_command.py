@@ -9,10 +9,10 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.option_types import FILE
-from instruction_counts.cli.options import build_options
+from instruction_counts.cli.options import build_options, only_build
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.report import models as report
-from instruction_counts.session.models import GenerationRequest, generate
+from instruction_counts.session.models import generate
 from instruction_counts.sources.models.layers import TraceMode
 
 
@@ -91,9 +91,7 @@ def command(
     in the working directory. A layer that occurs several times, in one model or in several, is
     written once, together with its places.
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    builds = builds or (default_build(),)
-    request = GenerationRequest(
-        models, inputs, TraceMode(level, training, backward, real_data), batch_size
-    )
-    found = generate(request, builds, output, force=force)
+    build = only_build(builds or (default_build(),), "generate")
+    mode = TraceMode(level, training, backward, real_data)
+    found = generate(models, inputs, mode, build, output, batch_size=batch_size, force=force)
     console.show(report.generated(found))

@@ -14,7 +14,7 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import history as report
-from instruction_counts.session.histories import HistoryRequest, history_of
+from instruction_counts.session.histories import history_of
 from instruction_counts.storage.store import Store
 
 
@@ -54,7 +54,8 @@ def command(
       python main.py history 'MatMul/*' --last 30 --tag 'nightly*' --format csv
     """  # noqa: D301 - \b keeps click from reflowing the examples
     selection = attrs.evolve(modes, only=(label,))
-    request = HistoryRequest(selection, since, last, tag, min_effect)
     with Store.open(db, must_exist=True) as store:
-        found = history_of(request, store)
+        found = history_of(
+            *(selection, store), since=since, last=last, tags=tag, min_effect=min_effect
+        )
     outputs.write(report.history(found.series, found.causes))

@@ -13,7 +13,7 @@ from instruction_counts.cli.option_types import DurationType
 from instruction_counts.cli.options import specification_of
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import DEFAULT, engines, require
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import kinds_of_lanes
@@ -44,7 +44,7 @@ _OPTIONS = (
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Parallel lanes  [default: one per core]",
+        help="Parallel workers  [default: one per core]",
     ),
     click.option("--cores", metavar="LIST", help="Cores to use: 0-1,3  [default: all]"),
     click.option(

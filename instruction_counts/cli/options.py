@@ -23,7 +23,7 @@ from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED, V
 from instruction_counts.system.program import DATABASE_VARIABLE
 
 if TYPE_CHECKING:
-    from instruction_counts.sources.specification.values import Specification
+    from instruction_counts.sources.specification.reading import Specification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

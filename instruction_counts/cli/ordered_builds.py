@@ -12,7 +12,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.options import is_build_file
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.session.made_builds import check_build_command, made_build
+from instruction_counts.session.build_series import check_build_command, made_build
 
 
 def makers_of(

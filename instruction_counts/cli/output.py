@@ -62,7 +62,7 @@ class Destination:
             renderer = renderer_of(path.name, having) or renderer_named(form or "text")
         if path != _STDOUT:
             if not path.parent.is_dir():
-                raise UsageError(f"{named}: there is no folder {path.parent}", "Make it first.")
+                raise UsageError(f"{named}: there is no folder {path.parent}", "Create it first.")
             check_writable(path, option)
         return cls(path, renderer, option)
 

@@ -11,8 +11,8 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.report import models as report
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.models import PredictionRequest, predict_models
+from instruction_counts.session.models import predict_models
+from instruction_counts.session.sides import LazyStore
 
 _PASSES = (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)
 
@@ -57,9 +57,7 @@ def command(
       python main.py predict result.json
       python main.py predict 12 --model MobileNetV2 --autograd backward
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    request = PredictionRequest(
-        models, by_option(Language)[language], by_option(AutogradMode)[autograd]
-    )
+    modes = by_option(Language)[language], by_option(AutogradMode)[autograd]
     with LazyStore(db) as runs:
-        predictions = predict_models(run, request, runs, console)
+        predictions = predict_models(run, models, modes, runs, console)
     outputs.write(report.predicted(predictions))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from instruction_counts.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from instruction_counts.sources.specification.values import Specification
+    from instruction_counts.sources.specification.reading import Specification
 
 
 def result_files(specification: Specification | None) -> tuple[Path, ...]:

@@ -22,11 +22,11 @@ from instruction_counts.cli.reporting import result_files
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.run import run_document
-from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
-from instruction_counts.session.running import RunRequest, run_cases
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.storage.store import Store
@@ -94,12 +94,12 @@ def command(
     cases = load_cases(definitions, selection)
     specification = specification_of(definitions)
     exporters = outputs.exporters(run_document, result_files(specification))
-    request = RunRequest(
-        *(cases, builds, measuring, skip_unavailable, resources, callgrind_out, time_budget),
-        done=read_json(resume) if resume else None,
-    )
+    done = read_json(resume) if resume else None
     with Store.open(db) as store:
-        measured = run_cases(request, store, console, exporters.values())
+        runner = BuildRunner.of(builds, measuring, console, store)
+        orders = runner.orders(cases, skip=skip_unavailable, resources=resources)
+        files = exporters.values()
+        measured = runner.run(orders, files, done, time_budget, callgrind_out)
         metrics = [ALLOCATIONS] if allocations else ()
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, metrics, with_tables=on_screen)

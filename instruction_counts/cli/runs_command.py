@@ -41,7 +41,7 @@ def list_runs(db: str | None, outputs: Outputs) -> None:
     if summaries or outputs.destinations:
         outputs.write(report.runs_document(summaries))
     else:
-        console.note(f"{store.name} holds no runs yet; `run` and `runs import` store them.")
+        console.note(f"{store.name} contains no runs yet; `run` and `runs import` store them.")
 
 
 @command.command("show")
@@ -85,7 +85,9 @@ def _title(store: Store, number: int) -> str:
 
 def _agreed(titles: list[str]) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("deleting needs an answer, and nobody can be asked here", "Add --yes.")
+        raise UsageError(
+            "cannot ask whether to delete: standard input is not a terminal", "Add --yes."
+        )
     for title in titles:
         console.note(title)
     return click.confirm("Delete for good?", err=True)

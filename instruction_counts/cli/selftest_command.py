@@ -40,7 +40,7 @@ from instruction_counts.storage.store import Store
     type=click.Choice(["steady", "system"]),
     default="steady",
     show_default=True,
-    help="What allocates in the counted process, as for run.",
+    help="Allocator of the counted process, as for run.",
 )
 @output_options()
 @store_option
@@ -66,8 +66,9 @@ def command(
     cases = selftest_cases(definitions, selection)
     with Store.open(db) as store:
         settings = MeasurementSettings(allocator=allocator)
-        found = run_selftest(BuildRunner.of([build], settings, console), cases, layouts)
-        outputs.write(selftest_document(found.noises))
-        outputs.say(stored_run.saved(store, store.import_run(found.run)))
-    repeated = all(noise.repeated for noise in found.noises)
+        runner = BuildRunner.of([build], settings, console)
+        noises, run = run_selftest(runner, cases, layouts)
+        outputs.write(selftest_document(noises))
+        outputs.say(stored_run.saved(store, store.import_run(run)))
+    repeated = all(noise.repeated for noise in noises)
     return ExitCode.OK if repeated else ExitCode.CASES_FAILED

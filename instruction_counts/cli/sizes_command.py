@@ -23,7 +23,7 @@ from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import operators as report
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.operators import SizesRequest, measure_sizes
+from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED
 from instruction_counts.storage.store import Store
@@ -46,13 +46,13 @@ from instruction_counts.storage.store import Store
     help="The shape of an input with N in it. Repeatable. Default: what the entry "
     "suggests, or else the first size of the first input is N, wherever it occurs.",
 )
-@click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
+@click.option("--dtype", type=click.Choice(DTYPES), help="dtype of the inputs  [default: float32]")
 @click.option(
     "--seed",
     type=click.IntRange(0, LARGEST_SEED),
     default=0,
     show_default=True,
-    help="Of the inputs' values.",
+    help="Random seed of the inputs.",
 )
 @mode_options
 @build_options
@@ -88,10 +88,15 @@ def command(
     if len(builds) > 1:
         raise UsageError("sizes are measured on one build", "Name one --build.")
     overrides = Overrides(dtypes=(dtype,) if dtype else (), seed=seed)
-    request = SizesRequest(operator, modes, sizes_text or "", scale, overrides, operators_file)
     (build,) = builds or (default_build(),)
     with Store.open(db) as store:
-        found = measure_sizes(request, build, measuring, store, console)
+        found = measure_sizes(
+            *(operator, modes, build, measuring, store, console),
+            sizes=sizes_text or "",
+            scale=scale,
+            overrides=overrides,
+            file=operators_file,
+        )
     outputs.write(report.sizes(found))
     if any(record.outcome.status is not Status.OK for record in found.run.cases):
         return ExitCode.CASES_FAILED

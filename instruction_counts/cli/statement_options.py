@@ -13,7 +13,7 @@ import click
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 
 _STDIN = "-"
 _RUNTIMES = [name for name in by_option(RuntimeMode) if name != RuntimeMode.EXPLICIT.option]
@@ -27,14 +27,14 @@ _OPTIONS = (
     click.argument("stmts", nargs=-1, required=True, metavar="STMT..."),
     _code("-s", "--setup", text="Code that runs once before. Repeatable: each is a line."),
     click.option("--cpp", is_flag=True, help="STMT and --setup are C++."),
-    _code("--cpp-stmt", text="C++ twin of STMT. Repeatable: of each STMT, in their order."),
+    _code("--cpp-stmt", text="C++ equivalent of STMT. Repeatable: one per STMT, in their order."),
     _code("--cpp-setup", text="Setup of --cpp-stmt. Repeatable."),
     _code("--global-setup", text="Top of the C++ file, such as #include lines. Repeatable."),
     click.option("--backward", is_flag=True, help="Measure forward and backward together."),
     click.option(
         "--gradient",
         metavar="NAME",
-        help="Variable that --backward starts from, where the output is no scalar.",
+        help="Variable that --backward starts from, if the output is not a scalar.",
     ),
     click.option(
         "--runtime",
@@ -126,4 +126,4 @@ def _typed() -> str:
     try:
         return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
     except UnicodeDecodeError as error:
-        raise UsageError("standard input is no text in UTF-8", "Give it in UTF-8.") from error
+        raise UsageError("standard input is not UTF-8 text", "Encode it as UTF-8.") from error

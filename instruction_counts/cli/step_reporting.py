@@ -32,7 +32,7 @@ class StepReporting:
         for file in self.files:
             if not file.parent.is_dir():
                 raise UsageError(
-                    f"--output {file}: there is no folder {file.parent}", "Make it first."
+                    f"--output {file}: there is no folder {file.parent}", "Create it first."
                 )
 
     def causes(self, difference: Difference) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.stored import RunSummary
-from instruction_counts.session.builds import MeasuredRun
+from instruction_counts.domain.records import RunSummary
+from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
 

@@ -21,8 +21,9 @@ from instruction_counts.cli.step_reporting import StepReporting
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
+from instruction_counts.session.build_series import check_build_command
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.made_builds import check_build_command
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
@@ -102,9 +103,8 @@ def command(
         check_build_command(build_cmd)
     reporting = StepReporting(output, on_step)
     definitions, _, measuring, db = merged(definitions, (), measuring, db)
-    request = WatchRequest(
-        *(listing, build_cmd, definitions, selection, measuring, min_effect, layouts, state_file)
-    )
+    compared = ComparisonRequest(definitions, selection, measuring, min_effect, layouts)
+    request = WatchRequest(listing, build_cmd, compared, state_file)
     with Store.open(db) as store:
         found = watch(request, store, reporting, console, every)
     return ExitCode.REGRESSION if found else ExitCode.OK

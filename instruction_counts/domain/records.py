@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -12,7 +12,7 @@ from instruction_counts.core.types import AutogradMode, Case, CaseKey, Label, La
 from instruction_counts.domain.bounds import Positive
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Details, Machine, Outcome
+from instruction_counts.domain.outcomes import Details, Instructions, Machine, Outcome, Status
 
 Identity: TypeAlias = tuple[str, CaseKey]
 """The build, and what the case is called: what makes a record the same one in another run."""
@@ -139,3 +139,51 @@ class Run:
     """By build: where torch was installed, with its packages; those not known are not in it."""
     is_stored: bool = attrs.field(default=True, eq=False)
     """False where it was to be stored, and the database does not have all of it."""
+
+
+# What is known of stored runs without their records
+
+
+@attrs.frozen
+class RunSummary:
+    """A stored run without its records."""
+
+    id: int
+    started_at: str
+    state: str
+    """``running``, ``complete``, ``interrupted``, or ``killed``: its process ended before it.
+
+    On a server, a killed run looks like a running one.
+    """
+    engine: str
+    builds: Mapping[str, str]
+    """The version of torch of each build, by its name."""
+    tags: tuple[str, ...]
+    cases: int
+    failed: int
+    changed_files: Mapping[str, ChangedFiles] = attrs.field(factory=dict)
+    """As `Run` has them."""
+
+
+@attrs.frozen
+class StoredCount:
+    """How a case ended on one build of a stored run: its count, without all that lies behind it."""
+
+    case: CaseKey
+    run_id: int
+    started_at: str
+    """When the run began: UTC, ISO 8601. Empty where it is not known."""
+    tags: tuple[str, ...]
+    engine: str
+    build: str
+    fingerprint: Fingerprint
+    definition_hash: str
+    status: Status
+    instructions: Instructions | None
+    """Without windows; None where the case was not counted."""
+    noise: Noise | None = None
+    """What was seen to move the count; None where it was counted once, in one layout."""
+    failure: str = ""
+    """The first line of why it failed."""
+    has_changed_files: bool = False
+    """Whether files of the build changed during the run, so that it may be of other code."""

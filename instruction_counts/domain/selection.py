@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import attrs
@@ -64,6 +64,47 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
     return kept
 
 
+def select_keys(
+    known: Collection[CaseKey], selection: Selection, where: str
+) -> tuple[CaseKey, ...]:
+    """The cases that ``where`` has and the one glob of the selection and its modes leave.
+
+    Raises:
+        UsageError: nothing is selected.
+    """
+    (label,) = selection.only
+    labelled = [key for key in known if matches(label, key.label)]
+    if not labelled:
+        problem = f"no case in {where} matches '{label}'.{_near(label, known)}"
+        raise UsageError(problem, "LABEL is a glob over the label path, as for --only.")
+    kept = tuple(key for key in labelled if selection.keeps_key(key))
+    if not kept:
+        problem = f"'{label}' has no case of these modes in {where}; it has\n{_listed(labelled)}"
+        raise UsageError(problem, _NARROW)
+    return kept
+
+
+def only_key(keys: Sequence[CaseKey], selection: Selection) -> CaseKey:
+    """The only one of ``keys``, which ``selection`` leaves.
+
+    Raises:
+        UsageError: there are several.
+    """
+    if len(keys) > 1:
+        problem = f"{len(keys)} cases match '{selection.only[0]}':\n{_listed(keys)}"
+        raise UsageError(problem, _NARROW)
+    return keys[0]
+
+
+_NARROW = "Narrow it: a longer LABEL, --language, --runtime, --autograd or --num-threads."
+_LISTED = 12
+
+
+def _listed(keys: Sequence[CaseKey]) -> str:
+    more = ["  …"] if len(keys) > _LISTED else []
+    return "\n".join([*(f"  {key.title}" for key in keys[:_LISTED]), *more])
+
+
 def _options(selection: Selection) -> Iterator[str]:
     """The selection as it is typed: ``--only 'MatMul/*'``, ``--language c++``."""
     yield from (f"--only {shlex.quote(glob)}" for glob in selection.only)
@@ -76,7 +117,7 @@ def _options(selection: Selection) -> Iterator[str]:
     yield from (f"--num-threads {number}" for number in selection.num_threads)
 
 
-def _near(glob: str, cases: Iterable[Case]) -> str:
+def _near(glob: str, cases: Iterable[Case | CaseKey]) -> str:
     nodes: dict[str, str] = {}
     for case in cases:
         for depth, name in enumerate(case.label, 1):

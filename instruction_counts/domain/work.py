@@ -1,4 +1,4 @@
-"""The unit of work: one case, on one build, with its limits."""
+"""What is asked for: statements as they are typed, and one case on one build with its limits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,31 @@ import attrs
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
+
+
+@attrs.frozen
+class Statements:
+    """Statements in one language, perhaps each with a twin in C++, and what they share.
+
+    The words are those of ``GroupedStmts``.
+    """
+
+    stmts: tuple[str, ...]
+    """In Python, unless ``is_cpp``."""
+    is_cpp: bool = False
+    cpp_stmts: tuple[str, ...] = ()
+    """The C++ twins of ``stmts``, by place; there may be fewer or more of them."""
+    py_setup: str = ""
+    cpp_setup: str = ""
+    global_setup: str = ""
+    signature: str | None = None
+    """``f(x, y) -> z``; None derives it where it is needed."""
+    runtimes: tuple[str, ...] = ()
+    """In which they are measured, as options spell them; empty is eager alone."""
+    autograd: bool = False
+    """Whether forward and backward are measured together, in place of forward alone."""
+    gradient: str | None = None
+    num_threads: tuple[int, ...] = (1,)
 
 
 @attrs.frozen

@@ -10,16 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 
-from instruction_counts.domain.metrics import (
-    ALLOCATED_BYTES,
-    ALLOCATIONS,
-    NO_AMOUNTS,
-    Amounts,
-)
+from instruction_counts.domain.metrics import ALLOCATED_BYTES, ALLOCATIONS, NO_AMOUNTS, Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
@@ -27,8 +22,14 @@ from instruction_counts.domain.outcomes import (
     Instructions,
     Window,
 )
-from instruction_counts.engines.callgrind.profiles import CallgrindProfile, Function
-from instruction_counts.engines.callgrind.reading import read, read_totals
+from instruction_counts.engines.callgrind import (
+    CallgrindProfile,
+    Calls,
+    Edge,
+    Function,
+    read,
+    read_totals,
+)
 
 PILOT_RUNS = (2, 2)
 
@@ -54,12 +55,7 @@ runs, since about 12 million instructions are counted in a second.
 """
 
 _FIRST_THREAD = "-01"
-
-_Edge: TypeAlias = tuple[Function, Function]
-"""A caller and its callee."""
-
-_Calls: TypeAlias = tuple[int, int]
-"""How often, and the instructions of the callee with everything below it."""
+_NONE = (0, 0)
 
 
 @attrs.frozen
@@ -68,7 +64,7 @@ class Loop:
 
     per_run: int = 0
     functions: Mapping[Function, int] = attrs.field(factory=dict)
-    calls: Mapping[_Edge, _Calls] = attrs.field(factory=dict)
+    calls: Mapping[Edge, Calls] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -79,7 +75,7 @@ class Counted:
     functions: FunctionCosts
     by_function: Mapping[Function, int]
     """Exclusive cost over ``functions.runs`` runs, the loop included."""
-    by_call: Mapping[_Edge, _Calls] = attrs.field(factory=dict)
+    by_call: Mapping[Edge, Calls] = attrs.field(factory=dict)
     """The same by call."""
     metrics: Amounts = NO_AMOUNTS
 
@@ -100,9 +96,22 @@ class Counted:
 
 
 @attrs.frozen
-class _Measured:
+class _Dumped:
+    """A window, and the file that its profile is in."""
+
     window: Window
-    dump: Path
+    path: Path
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any], folder: Path) -> _Dumped:
+        path = folder / (answer["dump"] + _FIRST_THREAD)
+        calls, allocated_bytes, _ = answer["allocations"]
+        allocated = Amounts({ALLOCATIONS.name: calls, ALLOCATED_BYTES.name: allocated_bytes})
+        return cls(Window(answer["runs"], read_totals(path), allocated), path)
+
+    @property
+    def instructions(self) -> int:
+        return self.window.instructions
 
 
 def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> Counted:
@@ -112,22 +121,32 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
         CallgrindFormatError: a dump is damaged.
         OSError: a dump is missing.
     """
-    measured = [_measured(answer, folder) for answer in answers]
-    unit = measured[0].window.runs
-    singles = [dumped for dumped in measured if dumped.window.runs == unit]
-    doubles = [dumped for dumped in measured if dumped.window.runs == 2 * unit]
-    single, double = (min(group, key=_instructions) for group in (singles, doubles))
-    first, second = (read(dumped.dump) for dumped in (single, double))
-    slope = _slope(first.exclusive, second.exclusive)
-    calls = _slope_of_calls(first, second)
-    instructions = _per_run(singles, doubles, single, double, loop, unit)
-    if not instructions.exact:
-        names = _varying(singles) or _varying(doubles)
-        instructions = attrs.evolve(instructions, varying=names)
-    inclusive = _slope(_inclusive(first), _inclusive(second))
-    functions = _functions(slope, inclusive, calls, unit, loop)
-    metrics = _metrics(single.window, double.window)
-    return Counted(instructions, functions, slope, calls, metrics)
+    dumped = [_Dumped.of(answer, folder) for answer in answers]
+    unit = dumped[0].window.runs
+    groups = [[dump for dump in dumped if dump.window.runs == runs] for runs in (unit, 2 * unit)]
+    single, double = (min(group, key=lambda dump: dump.instructions) for group in groups)
+    first, second = read(single.path), read(double.path)
+    by_function = _difference(first.exclusive, second.exclusive)
+    by_call = _difference_of_calls(first.calls, second.calls)
+    below = _difference(_inclusive(first), _inclusive(second))
+    slopes = [
+        (long.instructions - short.instructions) / unit for short, long in zip(*groups, strict=True)
+    ]
+    varying = [names for names in map(_varying, groups) if names]
+    instructions = Instructions(
+        per_run=round((double.instructions - single.instructions) / unit) - loop.per_run,
+        exact=all(len({dump.instructions for dump in group}) == 1 for group in groups),
+        windows=tuple(dump.window for pair in zip(*groups, strict=True) for dump in pair),
+        spread=round(max(slopes) - min(slopes)),
+        loop=loop.per_run,
+        varying=varying[0] if varying else (),
+    )
+    metrics = {
+        name: round((double.window.metrics[name] - amount) / unit)
+        for name, amount in single.window.metrics.items()
+    }
+    functions = _functions(by_function, below, by_call, unit, loop)
+    return Counted(instructions, functions, by_function, by_call, Amounts(metrics))
 
 
 def per_run_loop(counted: Counted) -> Loop:
@@ -145,129 +164,71 @@ def per_run_loop(counted: Counted) -> Loop:
     )
 
 
-def _varying(windows: Sequence[_Measured]) -> tuple[str, ...]:
-    """The functions whose cost differs most between windows of the same length, at most three."""
-    low, high = min(windows, key=_instructions), max(windows, key=_instructions)
-    difference = _slope(read(low.dump).exclusive, read(high.dump).exclusive)
-    largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
-    return tuple(key.name for key in largest[:3])
-
-
-def _measured(answer: Mapping[str, Any], folder: Path) -> _Measured:
-    dump = folder / (answer["dump"] + _FIRST_THREAD)
-    calls, allocated_bytes, _ = answer["allocations"]
-    allocated = Amounts({ALLOCATIONS.name: calls, ALLOCATED_BYTES.name: allocated_bytes})
-    window = Window(answer["runs"], read_totals(dump), allocated)
-    return _Measured(window, dump)
-
-
 def others_in(folder: Path, pid: int) -> int:
     """What all threads but the calling one spent in their lives, from the dumps of a process."""
     paths = (path for path in folder.glob(f"cg.{pid}-*") if not path.name.endswith(_FIRST_THREAD))
     return sum(read_totals(path) for path in paths)
 
 
-def _instructions(measured: _Measured) -> int:
-    return measured.window.instructions
+def _varying(windows: Sequence[_Dumped]) -> tuple[str, ...]:
+    """The functions whose cost differs most between windows of the same length, at most three."""
+    low = min(windows, key=lambda dump: dump.instructions)
+    high = max(windows, key=lambda dump: dump.instructions)
+    if low.instructions == high.instructions:
+        return ()
+    difference = _difference(read(low.path).exclusive, read(high.path).exclusive)
+    largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
+    return tuple(key.name for key in largest[:3])
 
 
-def _per_run(
-    singles: Sequence[_Measured],
-    doubles: Sequence[_Measured],
-    single: _Measured,
-    double: _Measured,
-    loop: Loop,
-    unit: int,
-) -> Instructions:
-    difference = _instructions(double) - _instructions(single)
-    agree = all(
-        len({_instructions(dumped) for dumped in group}) == 1 for group in (singles, doubles)
-    )
-    slopes = [
-        (_instructions(long) - _instructions(short)) / unit
-        for short, long in zip(singles, doubles, strict=True)
-    ]
-    windows = [dumped.window for pair in zip(singles, doubles, strict=True) for dumped in pair]
-    return Instructions(
-        per_run=round(difference / unit) - loop.per_run,
-        exact=agree,
-        windows=tuple(windows),
-        spread=round(max(slopes) - min(slopes)),
-        loop=loop.per_run,
-    )
-
-
-def _metrics(single: Window, double: Window) -> Amounts:
-    return Amounts(
-        {
-            name: round((double.metrics[name] - amount) / single.runs)
-            for name, amount in single.metrics.items()
-        }
-    )
-
-
-def _slope(first: Mapping[Function, int], second: Mapping[Function, int]) -> dict[Function, int]:
+def _difference(
+    first: Mapping[Function, int], second: Mapping[Function, int]
+) -> dict[Function, int]:
     """Cost by function in the second window and not in the first."""
     keys = dict.fromkeys([*second, *first])
     differences = {key: second.get(key, 0) - first.get(key, 0) for key in keys}
     return {key: cost for key, cost in differences.items() if cost}
 
 
-def _slope_of_calls(first: CallgrindProfile, second: CallgrindProfile) -> dict[_Edge, _Calls]:
-    """Calls in the second window and not in the first."""
-    before, after = (
-        {(call.caller, call.callee): (call.calls, call.instructions) for call in profile.calls}
-        for profile in (first, second)
-    )
-    more = {}
-    for edge in dict.fromkeys([*after, *before]):
-        (calls, cost), (calls_before, cost_before) = after.get(edge, _NONE), before.get(edge, _NONE)
-        more[edge] = calls - calls_before, cost - cost_before
-    return {edge: cost for edge, cost in more.items() if any(cost)}
-
-
-_NONE = (0, 0)
+def _difference_of_calls(
+    first: Mapping[Edge, Calls], second: Mapping[Edge, Calls], times: int = 1
+) -> dict[Edge, Calls]:
+    """Calls in the second window, less ``times`` those in the first."""
+    differences = {}
+    for edge in dict.fromkeys([*second, *first]):
+        (calls, cost), (less_calls, less_cost) = second.get(edge, _NONE), first.get(edge, _NONE)
+        differences[edge] = calls - times * less_calls, cost - times * less_cost
+    return {edge: calls for edge, calls in differences.items() if any(calls)}
 
 
 def _functions(
-    slope: Mapping[Function, int],
-    inclusive: Mapping[Function, int],
-    calls: Mapping[_Edge, _Calls],
+    by_function: Mapping[Function, int],
+    below: Mapping[Function, int],
+    by_call: Mapping[Edge, Calls],
     runs: int,
     loop: Loop,
 ) -> FunctionCosts:
-    edges = {}
-    for edge in dict.fromkeys([*calls, *loop.calls]):
-        pairs = zip(calls.get(edge, _NONE), loop.calls.get(edge, _NONE), strict=True)
-        number, cost = (whole - runs * share for whole, share in pairs)
-        if number or cost:
-            edges[edge] = number, cost
-    in_calls = dict.fromkeys(function for edge in edges for function in edge)
+    edges = _difference_of_calls(loop.calls, by_call, runs)
+    in_calls = {function for edge in edges for function in edge}
     costs = {}
-    for key in dict.fromkeys([*slope, *loop.functions, *in_calls]):
-        exclusive = slope.get(key, 0) - runs * loop.functions.get(key, 0)
+    for key in {*by_function, *loop.functions, *in_calls}:
+        of_loop = runs * loop.functions.get(key, 0)
+        exclusive = by_function.get(key, 0) - of_loop
         if exclusive or key in in_calls:
-            below = inclusive.get(key, 0) - runs * loop.functions.get(key, 0)
-            costs[key] = FunctionCost(key.library, key.file, key.name, exclusive, below)
-    keys = sorted(costs, key=lambda key: _place(costs[key]))
+            inclusive = below.get(key, 0) - of_loop
+            costs[key] = FunctionCost(key.library, key.file, key.name, exclusive, inclusive)
+    keys = sorted(costs, key=lambda key: (-costs[key].exclusive, key.name, key.library, key))
     places = {key: place for place, key in enumerate(keys)}
-    return FunctionCosts(
-        runs,
-        tuple(costs[key] for key in keys),
-        tuple(
-            CallCost(places[caller], places[callee], number, cost)
-            for (caller, callee), (number, cost) in edges.items()
-        ),
+    calls = (
+        CallCost(places[caller], places[callee], *edges[caller, callee])
+        for caller, callee in sorted(edges)
     )
-
-
-def _place(cost: FunctionCost) -> tuple[object, ...]:
-    return -cost.exclusive, cost.function, cost.library, cost.file
+    return FunctionCosts(runs, tuple(costs[key] for key in keys), tuple(calls))
 
 
 def _inclusive(profile: CallgrindProfile) -> dict[Function, int]:
     costs = dict(profile.exclusive)
-    for call in profile.calls:
-        if call.caller != call.callee:
-            costs[call.caller] = costs.get(call.caller, 0) + call.instructions
+    for (caller, callee), (_, instructions) in profile.calls.items():
+        if caller != callee:
+            costs[caller] = costs.get(caller, 0) + instructions
     return costs

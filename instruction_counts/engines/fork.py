@@ -9,21 +9,21 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import attrs
+import cattrs
 
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
-from instruction_counts.core.types import Case, Language
+from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     BYTECODES,
@@ -39,29 +39,61 @@ from instruction_counts.domain.outcomes import (
     Outcome,
     Output,
     Status,
-    TensorValue,
     Times,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.callgrind.lines import CallgrindFormatError
+from instruction_counts.engines.callgrind import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import (
+    Ability,
+    EngineEntry,
     Lend,
+    Notice,
+    Profile,
     artefact_source,
     case_message,
 )
-from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
-from instruction_counts.engines.fork_counts import CaseCounts, Child
+from instruction_counts.engines.fork_counts import CaseCounts, Once
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import CACHES, ForkServer, ServerStartError
-from instruction_counts.engines.shared import Once, Waiting
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import task_named
+
+
+@attrs.define
+class _Attempt:
+    """An order that is measured, task by task, each in a child of a server."""
+
+    order: WorkOrder
+    cores: tuple[int, ...]
+    files: Mapping[str, Path] = attrs.field(factory=dict)
+    """What its case needs."""
+    left_running: int = 0
+    """How many processes its children left running."""
+
+    def run(
+        self,
+        server: ForkServer,
+        task: Mapping[str, Any],
+        files: Mapping[str, Path] | None = None,
+    ) -> dict[str, Any]:
+        """Carry out a task in a child of ``server``, with ``files`` in place of its own.
+
+        Raises:
+            WorkerError, ServerStartError: as `ForkServer.run` does.
+        """
+        case = {"cores": list(self.cores), "case": case_message(self.order.case)}
+        named = {**case, **task, **task_named(task["task"]).request}
+        files = self.files if files is None else files
+        return server.run(named, self.order.timeout_s, files, left_running=self._note)
+
+    def _note(self, left_running: int) -> None:
+        self.left_running += left_running
 
 
 class ForkEngine:
@@ -84,21 +116,17 @@ class ForkEngine:
         self._others: dict[str, ForkEngine] = {}
         self._making_others = threading.Lock()
         self._is_closed = False
-        libraries = (compiler.shim(), compiler.filler())
+        libraries = (compiler.native("steady"), compiler.native("fresh"))
         with contextlib.ExitStack() as undo:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
-            self._processes = ForkProcesses(facts, profile, self._folder, libraries)
+            self._processes = ForkProcesses(facts, profile, self._folder.path, libraries)
             self._times = self._processes.server(TIMES, notice, prepared_by)
             self._counts = self._processes.server(COUNTS, notice, prepared_by)
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._artefacts = Once(self._make_artefact)
-        self._untimed = Waiting()
-        self._timed: dict[WorkOrder, Times] = {}
-        self._left_running: Counter[WorkOrder] = Counter()
-        self._counting_left = threading.Lock()
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
 
@@ -125,22 +153,22 @@ class ForkEngine:
         prepared_by = _prepared_by(order)
         if prepared_by != self._prepared_by:
             return self._other(prepared_by).measure(order, cores, folder)
-        outcome = self._outcome_of(order, cores)
+        attempt = _Attempt(order, cores)
+        outcome = self._outcome_of(attempt)
         counted = outcome.instructions
         if counted is not None and not runtime_of(order.case.autolabels.runtime).repeats:
             # Its windows may agree, but not with those of another process.
             outcome = attrs.evolve(outcome, instructions=attrs.evolve(counted, exact=False))
-        left_running = self._left_running.pop(order, 0)
-        if not left_running:
-            return outcome
-        metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: left_running})
-        return attrs.evolve(outcome, metrics=metrics)
+        if attempt.left_running:
+            metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: attempt.left_running})
+            outcome = attrs.evolve(outcome, metrics=metrics)
+        return outcome
 
-    def _outcome_of(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
+    def _outcome_of(self, attempt: _Attempt) -> Outcome:
         if self._start_failure is not None:
             return Outcome.failed(self._start_failure)
         try:
-            return self._measure(order, cores)
+            return self._measure(attempt)
         except (WorkerError, CompileError) as error:
             failure = error.failure
         except (CallgrindFormatError, OSError) as error:
@@ -172,8 +200,6 @@ class ForkEngine:
             stack.callback(self._counts.close)
             stack.callback(self._times.close)
             stack.callback(self._compiler.close)
-        while self._compiler.notices:
-            self._notice(self._compiler.notices.pop())
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -191,24 +217,18 @@ class ForkEngine:
         )
 
     def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
-        """Begin to start the servers in the background, the counting one on a core of its own.
-
-        Until it is ready, the lanes on the other cores take the wall times of orders to come.
-        """
+        """Begin to start the servers in the background, the counting one on a core of its own."""
         others = [order for order in orders if _prepared_by(order) != self._prepared_by]
         orders = [order for order in orders if order not in others]
-        self._untimed = Waiting(order for order in orders if order.times)
         starts = []
         if any(order.times for order in orders):
             starts.append(lambda: _warm_up(self._times))
         if any(order.counts for order in orders) and not self._counts.is_ready:
             starts.append(lambda: self._start_counting(lend))
+        if others:
+            starts.append(lambda: self._start_others(others, lend))
         for start in starts:
             thread = threading.Thread(target=start, daemon=True)
-            thread.start()
-            self._starting.append(thread)
-        if others:
-            thread = threading.Thread(target=self._start_others, args=(others, lend), daemon=True)
             thread.start()
             self._starting.append(thread)
 
@@ -236,30 +256,33 @@ class ForkEngine:
         for thread in self._starting:
             thread.join()
 
-    def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
+    def _measure(self, attempt: _Attempt) -> Outcome:
+        order = attempt.order
         if not self._counts.cores:
-            self._counts.cores = cores[:1]  # it is always on one, also where a lane is first
-        files = self._files(order.case, cores, order.timeout_s)
-        times = self._times_of(order, cores, files) if order.times else None
-        used, reason = self._resources_of(order, cores, files)
-        observed = self._observed(order, cores, files)
-        executed = executed_of(observed) if order.executed and observed else None
+            self._counts.cores = attempt.cores[:1]  # always on one, also where a lane is first
+        attempt.files = self._files(attempt)
+        times = self._times_of(attempt) if order.times else None
+        used, reason = self._resources_of(attempt)
+        observed = self._observed(attempt)
+        metrics: dict[str, Any] = dict(used)
+        executed = None
+        if order.executed and observed:
+            executed = cattrs.structure(observed["executed"], Executed)
+            metrics[BYTECODES.name] = executed.bytecodes
+            metrics[OPERATOR_CALLS.name] = executed.operator_calls
         beside = Outcome(
             Status.OK,
             times=times,
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
-            output=self._output_of(order, cores, files) if order.output else None,
-            metrics=Amounts(
-                {**_amounts(executed), **used, **self._metrics_of_tasks(order, cores, files)}
-            ),
+            output=self._output_of(attempt) if order.output else None,
+            metrics=Amounts({**metrics, **self._metrics_of_tasks(attempt)}),
             resources_reason=reason,
         )
         if not order.counts:
             return beside
-        self._work_until_ready(cores)
         self._losses.get(None)
-        run = self._child(self._counts, order, cores, files)
+        run = partial(attempt.run, self._counts)
         counted = self._counting.of(order.case, run, observed.get("lookups", ()), order.layout)
         return attrs.evolve(
             beside,
@@ -268,144 +291,88 @@ class ForkEngine:
             metrics=Amounts({**counted.metrics, **beside.metrics}),
         )
 
-    def _output_of(
-        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> Output | None:
+    def _output_of(self, attempt: _Attempt) -> Output | None:
         """What the statement computes; None where that cannot be found out.
 
         Two children run it, in differently filled memory and with different random numbers.
         """
+        order, files = attempt.order, attempt.files
         try:
             if order.case.autolabels.language is Language.CPP:
                 if not order.cpp_output:
                     return None
                 source = with_output(CppSource.of(order.case))
-                files = {**files, "library": self._compiler.case(source, cores)}
-            return self._run_output(order, cores, files)
+                files = {**files, "library": self._compiler.case(source, attempt.cores)}
+            first, second = (
+                attempt.run(self._times, {"task": "output", "variation": variation}, files)
+                for variation in (0, 1)
+            )
         except (WorkerError, CompileError):
             return None  # a case that cannot run fails when it is counted or timed
+        output = cattrs.structure(first["output"], Output)
+        return attrs.evolve(output, repeatable=first["output"] == second["output"])
 
-    def _run_output(
-        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> Output:
-        run = self._child(self._times, order, cores, files)
-        first, second = (
-            run({"task": "output", "variation": variation})["output"] for variation in (0, 1)
-        )
-        return attrs.evolve(output_of(first), repeatable=first == second)
-
-    def _observed(
-        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> Mapping[str, Any]:
+    def _observed(self, attempt: _Attempt) -> Mapping[str, Any]:
         """What an iteration executes and looks up; nothing where that cannot be found out."""
+        order = attempt.order
         is_python = order.case.autolabels.language is Language.PYTHON
         if not (order.executed or (order.counts and is_python)):
             return {}
         try:
-            return self._child(self._times, order, cores, files)({"task": "executed"})
+            return attempt.run(self._times, {"task": "executed"})
         except WorkerError:
             return {}  # a case that cannot run fails when it is counted or timed
 
-    def _resources_of(
-        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> tuple[Amounts, str | None]:
+    def _resources_of(self, attempt: _Attempt) -> tuple[Amounts, str | None]:
         """What the statement uses beside instructions, and why something is not known of it."""
-        if not order.asks_for_resources:
+        if not attempt.order.asks_for_resources:
             return NO_AMOUNTS, None
         try:
-            found = self._child(self._times, order, cores, files)({"task": "resources"})
+            found = attempt.run(self._times, {"task": "resources"})
         except WorkerError as error:
             return NO_AMOUNTS, error.failure.summary
         return Amounts(found["metrics"]), found["reason"]
 
-    def _metrics_of_tasks(
-        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> dict[str, Any]:
+    def _metrics_of_tasks(self, attempt: _Attempt) -> dict[str, Any]:
         """The metrics that tasks of their own take; those are left out that fail."""
         found: dict[str, Any] = {}
         for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
             task = task_named(name)
-            counting = task.while_counting
-            if (counting and not order.counts) or task.only_for not in ("", self._prepared_by):
+            server = self._counts if task.while_counting else self._times
+            if task.only_for not in ("", self._prepared_by):
                 continue
-            server = self._counts if counting else self._times
+            if task.while_counting and not attempt.order.counts:
+                continue
             with contextlib.suppress(WorkerError):
-                found.update(self._child(server, order, cores, files)({"task": name})["metrics"])
+                found.update(attempt.run(server, {"task": name})["metrics"])
         return found
 
-    def _times_of(
-        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> Times:
-        known = self._timed.pop(order, None)
-        if known is not None:
-            return known
-        self._untimed.drop(order)
+    def _times_of(self, attempt: _Attempt) -> Times:
         task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
-        answer = self._child(self._times, order, cores, files)(task)["times"]
+        answer = attempt.run(self._times, task)["times"]
         return Times.of(answer["values_s"], answer["runs"])
 
-    def _work_until_ready(self, cores: tuple[int, ...]) -> None:
-        """Take the times of orders to come, until the counting server is ready."""
-        if self._prepared_by:  # what it makes is what the other one finds
-            self._times.warm_up()
-        while not self._counts.is_ready and not self._counts.is_closed:
-            order = self._untimed.take(len(cores))
-            if order is None:
-                self._counts.warm_up()
-                return
-            # What fails here fails again at its turn, and is reported then.
-            with contextlib.suppress(WorkerError, CompileError):
-                files = self._files(order.case, cores, order.timeout_s)
-                self._timed[order] = self._times_of(order, cores, files)
-
-    def _child(
-        self,
-        server: ForkServer,
-        order: WorkOrder,
-        cores: tuple[int, ...],
-        files: Mapping[str, Path],
-    ) -> Child:
-        """Carries out tasks for an order in children of ``server``."""
-        case = {"cores": list(cores), "case": case_message(order.case)}
-
-        def note(left_running: int) -> None:
-            with self._counting_left:
-                self._left_running[order] += left_running
-
-        def carry_out(task: Mapping[str, Any]) -> dict[str, Any]:
-            named = {**case, **task, **task_named(task["task"]).request}
-            return server.run(named, order.timeout_s, files, left_running=note)
-
-        return carry_out
-
-    def _files(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Path]:
+    def _files(self, attempt: _Attempt) -> dict[str, Path]:
         """What the case needs that has to be made first: its artefact, its shared object."""
         files: dict[str, Path] = {}
-        source, artefact = artefact_source(case), runtime_of(case.autolabels.runtime).artefact
-        if source is not None and artefact is not None:
-            path = self._artefacts.get(source, artefact.suffix, cores, timeout_s)
-            if not path.exists():  # a statement deleted it
-                self._artefacts.forget(source)
-                path = self._artefacts.get(source, artefact.suffix, cores, timeout_s)
-            files["artefact"] = path
+        case = attempt.order.case
+        source = artefact_source(case)
+        if source is not None:
+            files["artefact"] = self._artefacts.get(source, attempt)
         if self._prepared_by:
-            files[CACHES] = self._caches_of(case, cores, timeout_s)
+            files[CACHES] = self._caches_of(attempt)
         if case.autolabels.language is Language.CPP:
-            files["library"] = self._compiler.case(CppSource.of(case), cores)
+            files["library"] = self._compiler.case(CppSource.of(case), attempt.cores)
         return files
 
-    def _caches_of(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> Path:
+    def _caches_of(self, attempt: _Attempt) -> Path:
         """The folder of what is compiled in the first runs of a case, made natively."""
-        args = case.timer_args
+        args = attempt.order.case.timer_args
         key = key_of(args.setup, args.stmt, str(args.num_threads), *self._identity)
-        task = {
-            **task_named(self._prepared_by).request,
-            "cores": list(cores),
-            "case": case_message(case),
-        }
 
         def build(folder: Path) -> None:
-            self._times.run(task, timeout_s, made={CACHES: folder / CACHES})
+            case = case_message(attempt.order.case)
+            self._make(self._prepared_by, case, attempt, {CACHES: folder / CACHES})
 
         return self._compiler.cache.entry(self._prepared_by, key, build) / CACHES
 
@@ -416,21 +383,24 @@ class ForkEngine:
         files = repr(sorted(self._facts.files.items()))
         return (found.compiler, found.libc, found.python, found.torch, found.torch_git, files)
 
-    def _make_artefact(
-        self, source: str, suffix: str, cores: tuple[int, ...], timeout_s: float
-    ) -> Path:
+    def _make_artefact(self, source: str, attempt: _Attempt) -> Path:
+        artefact = runtime_of(attempt.order.case.autolabels.runtime).artefact
+        assert artefact is not None
         folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
-        task = {
-            **task_named("artefact").request,
-            "cores": list(cores),
-            "case": {"artefact_source": source},
-        }
-        path = folder / f"artefact{suffix}"
-        self._times.run(task, timeout_s, made={"artefact": path})
+        path = folder / f"artefact{artefact.suffix}"
+        self._make("artefact", {"artefact_source": source}, attempt, {"artefact": path})
         return path
+
+    def _make(
+        self, task: str, case: Mapping[str, Any], attempt: _Attempt, made: Mapping[str, Path]
+    ) -> None:
+        request = {**task_named(task).request, "cores": list(attempt.cores), "case": case}
+        self._times.run(request, attempt.order.timeout_s, made=made)
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
+        if self._prepared_by:  # what it makes is what the other one finds
+            self._times.warm_up()
         self._counts.warm_up()
         if not without_aslr():
             self._notice(
@@ -459,32 +429,6 @@ class ForkEngine:
 
 def _prepared_by(order: WorkOrder) -> str:
     return runtime_of(order.case.autolabels.runtime).prepared_by
-
-
-def executed_of(answer: Mapping[str, Any]) -> Executed:
-    """What an iteration executes, as a worker tells it."""
-    found = answer["executed"]
-    functions = found["functions"]
-    return Executed(
-        None if functions is None else tuple(PythonFunction(**function) for function in functions),
-        tuple(OperatorCalls(**operator) for operator in found["operators"]),
-        found["python"],
-    )
-
-
-def _amounts(executed: Executed | None) -> Amounts:
-    if executed is None:
-        return NO_AMOUNTS
-    amounts = {BYTECODES.name: executed.bytecodes, OPERATOR_CALLS.name: executed.operator_calls}
-    return Amounts(amounts)
-
-
-def output_of(answer: Mapping[str, Any]) -> Output:
-    """The output that a worker describes."""
-    tensors = (
-        TensorValue(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in answer["tensors"]
-    )
-    return Output(answer["inputs"], tuple(tensors))
 
 
 def _warm_up(server: ForkServer) -> None:

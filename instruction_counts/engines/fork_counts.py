@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.types import Case, Language
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines import counting
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
 from instruction_counts.engines.fork_server import ForkServer
-from instruction_counts.engines.kinds import Kind, kind_named
-from instruction_counts.engines.shared import Once
+from instruction_counts.engines.kinds import WARM, Kind, kind_named
 from instruction_counts.system.worker_process import WorkerError
 
 Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -31,6 +31,25 @@ _EMPTY_LOOP = {
 }
 _REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
 """The worker says the same where it is timed."""
+
+
+class Once:
+    """Makes a value for each key once, whichever lane asks first; the others wait for it."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._locks: dict[Any, threading.Lock] = {}
+        self._values: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, *args: Any) -> Any:
+        """The value of ``key``, made by ``make(key, *args)``."""
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._values:
+                self._values[key] = self._make(key, *args)
+            return self._values[key]
 
 
 class CaseCounts:
@@ -57,10 +76,11 @@ class CaseCounts:
             WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
-        kind = kind_named(case.timer_args.kind)
-        if kind is None:
-            message = f'there is no kind of case called "{case.timer_args.kind}"'
-            raise WorkerError(Failure(FailureKind.REFUSED, message))
+        try:
+            kind = kind_named(case.timer_args.kind)
+        except UsageError as error:
+            message = f"{error.message}. {error.remedy}"
+            raise WorkerError(Failure(FailureKind.REFUSED, message)) from error
         loop = self._loops.get(case.autolabels.language) if kind.has_windows else counting.Loop()
         return self._count(run, kind, loop, case, lookups, layout)
 
@@ -118,9 +138,7 @@ class CaseCounts:
         def run(request: Mapping[str, Any]) -> dict[str, Any]:
             return self._server.run({**task, **request}, _LOOP_TIMEOUT_S, files)
 
-        warm = kind_named(WARM_LOOP)
-        assert warm is not None
-        return counting.per_run_loop(self._count(run, warm, counting.Loop()))
+        return counting.per_run_loop(self._count(run, WARM, counting.Loop()))
 
 
 def callgrind_name(case: Case) -> str:

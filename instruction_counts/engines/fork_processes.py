@@ -8,10 +8,8 @@ from pathlib import Path
 
 from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
-from instruction_counts.engines.server_folder import ServerFolder
-from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerProcess, kill, start
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
@@ -28,9 +26,7 @@ _CALLGRIND = (
     "--vgdb=no",
     "--callgrind-out-file=dumps/cg.%p",
 )
-
-
-REHEARSAL = "rehearsal"
+_REHEARSAL = "rehearsal"
 _PADDING = 11
 """By how many bytes each layout makes the paths of the build longer."""
 
@@ -39,7 +35,7 @@ class ForkProcesses:
     """Starts the workers of one build below ``folder``, with ``libraries`` beside them."""
 
     def __init__(
-        self, facts: BuildFacts, profile: Profile, folder: WorkFolder, libraries: Sequence[Path]
+        self, facts: BuildFacts, profile: Profile, folder: Path, libraries: Sequence[Path]
     ) -> None:
         self._facts, self._profile = facts, profile
         self._links = facts.links(_PADDING * profile.layout)
@@ -57,7 +53,7 @@ class ForkProcesses:
         # The worker and the allocator lie in the working folder under fixed names, so that nothing
         # in the memory of the process depends on where this program or its cache is.
         folder = self._folder_of(role, prepared_by)
-        rehearsed = self._folder_of(TIMES, prepared_by) / REHEARSAL
+        rehearsed = self._folder_of(TIMES, prepared_by) / _REHEARSAL
         # By the name under which it is preloaded, or there would be two of it, with counters each.
         links = self._links
         serve = {
@@ -67,28 +63,31 @@ class ForkProcesses:
             "search_path": {} if links is None else links.search_path(folder),
             "scattered": self._profile.layout,
             "prepares": prepared_by,
-            "rehearsal": REHEARSAL,
+            "rehearsal": _REHEARSAL,
         }
         if role == TIMES:
-            modules = modules_of_servers(counting=False)
-            serve["modules"] = [module.stem for module in modules]
-        start = self._start_native if role == TIMES else self._start_counting
+            serve["modules"] = [module.stem for module in modules_of_servers(counting=False)]
 
-        def start_prepared(folder: Path) -> WorkerProcess:
-            if role == COUNTS and not (folder / REHEARSAL).exists():
-                shutil.copytree(rehearsed, folder / REHEARSAL)
-            return start(folder)
+        def start_worker(folder: Path) -> WorkerProcess:
+            if role == TIMES:
+                return self._worker(folder, {}, ())
+            if prepared_by and not (folder / _REHEARSAL).exists():
+                shutil.copytree(rehearsed, folder / _REHEARSAL)
+            return self._worker(folder, self._allocator(), _CALLGRIND)
 
         what, name = _SERVES[role], self._facts.build.name
         if prepared_by:
             what = f"{what} {prepared_by} cases"
         return ForkServer(
-            ServerFolder(folder, lambda made: self._fill(made, role), self._folder.restore),
-            start_prepared if prepared_by else start,
+            folder,
+            start_worker,
             serve,
-            lambda pid: remove_dumps(folder / "dumps", pid),
-            self._refusal,
-            lambda why: notice(f'The server that {what} on build "{name}" is started again: {why}'),
+            fill=lambda made: self._fill(made, role),
+            sweep=lambda pid: remove_dumps(folder / "dumps", pid),
+            refusal=lambda: refusal_of(self._facts),
+            notice=lambda why: notice(
+                f'The server that {what} on build "{name}" is started again: {why}'
+            ),
             told=lambda text: text if links is None else links.told(text, folder),
         )
 
@@ -104,18 +103,6 @@ class ForkProcesses:
         shutil.copy(COUNTED[0], folder / "worker.py")
         for path in (*COUNTED[1:], *modules_of_servers(counting=role == COUNTS), *self._libraries):
             shutil.copy(path, folder)
-
-    def _refusal(self) -> str:
-        changed = self._facts.changed_files()
-        if changed is None:
-            return ""
-        return f"files of the build changed during the run: {changed.summary}"
-
-    def _start_native(self, folder: Path) -> WorkerProcess:
-        return self._worker(folder, {}, ())
-
-    def _start_counting(self, folder: Path) -> WorkerProcess:
-        return self._worker(folder, self._allocator(), _CALLGRIND)
 
     def callgrind_fault(self) -> str:
         """Why Valgrind does not start; empty where it does, or the process crashes."""
@@ -139,7 +126,7 @@ class ForkProcesses:
         return f"exit code {code}\n{last}".strip() if code > 0 else ""
 
     def _folder_of(self, role: str, prepared_by: str = "") -> Path:
-        return self._folder.path / (f"{role}-{prepared_by}" if prepared_by else role)
+        return self._folder / (f"{role}-{prepared_by}" if prepared_by else role)
 
     def _allocator(self) -> Mapping[str, str]:
         if self._profile.allocator == "system":

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.server_folder import ServerFolder
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, ending, failure_of
 
 _CHANNEL_TIMEOUT_S = 60.0
@@ -36,7 +35,8 @@ class ServerStartError(Exception):
     """A server cannot start; the message is the reason, with what the process printed."""
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(_reason(failure))
+        last = "\n".join(failure.output.splitlines()[-5:])
+        super().__init__(f"{failure.message}\n{last}".strip())
 
 
 class _ServerDiedError(WorkerError):
@@ -50,52 +50,44 @@ _DELETED = Failure(FailureKind.EXIT, "the folder that it was measured in was del
 class ForkServer:
     """Starts its process when it is first needed, again when it has died; for several lanes.
 
-    ``start`` makes the process; ``serve`` is the request that makes it a server. ``sweep`` is
-    called with the process number of each child that failed, to remove what it left behind.
-    ``refusal`` says why no server may start, if there is a reason; it is asked before each start,
-    and after it. ``notice`` learns why a server is started again. ``told`` makes what its cases say
-    that of the build.
+    ``start`` makes the process; ``serve`` is the request that makes it a server. ``fill`` puts into
+    ``folder`` what they need: a case may delete it, and it is made again at the same place, because
+    its path is in the memory of counted processes. ``sweep`` is called with the process number of
+    each child that failed, to remove what it left behind. ``refusal`` says why no server may start,
+    if there is a reason; it is asked before each start, and after it. ``notice`` learns why a
+    server is started again. ``told`` makes what its cases say that of the build.
     """
 
     def __init__(
         self,
-        folder: ServerFolder,
+        folder: Path,
         start: Callable[[Path], WorkerProcess],
         serve: Mapping[str, Any],
+        *,
+        fill: Callable[[Path], None] = lambda _: None,
         sweep: Callable[[int], None] = lambda _: None,
         refusal: Callable[[], str] = lambda: "",
         notice: Callable[[str], None] = lambda _: None,
         told: Callable[[str], str] = lambda text: text,
     ) -> None:
-        self.folder = folder.path
-        self._server_folder = folder
-        self._told = told
+        self.folder = folder
+        self._start, self._serve, self._fill, self._sweep = start, serve, fill, sweep
+        self._refusal, self._notice, self._told = refusal, notice, told
         self.cores: Sequence[int] = ()
         """Where it gets ready and waits; its children have cores of their own."""
-        self._start, self._serve, self._sweep = start, serve, sweep
-        self._refusal, self._notice = refusal, notice
+        self.ready: dict[str, Any] = {}
+        """What the server reported when it was ready."""
+        self.is_ready = False
+        """Whether the server can fork now."""
+        self.is_closed = False
+        """Whether the server has been asked to end."""
         self._ended: Failure | None = None
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
-        self._ready: dict[str, Any] = {}
         self._children: set[int] = set()
         self._numbers = itertools.count(1)
-        self._is_ready = self._closed = False
-
-    @property
-    def ready(self) -> dict[str, Any]:
-        """What the server reported when it was ready."""
-        return self._ready
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the server can fork now."""
-        return self._is_ready
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the server has been asked to end."""
-        return self._closed
+        self._times_made = 0
+        self._make_folder()
 
     def warm_up(self) -> None:
         """Start the process, unless it runs; returns when it can fork.
@@ -142,13 +134,13 @@ class ForkServer:
         try:
             return self._in_folder(carry_out)
         except _ServerDiedError:
-            if self._closed:
+            if self.is_closed:
                 raise
             return self._in_folder(carry_out)
 
     def close(self) -> None:
         """Kill the server and its children, from any thread; nothing of it is left behind."""
-        self._closed = True
+        self.is_closed = True
         for pid in list(self._children):
             _kill_group(pid)
         process = self._process
@@ -165,22 +157,41 @@ class ForkServer:
             WorkerError: the folder was deleted, or the task failed.
         """
         self._ensure_folder()
-        made_before = self._server_folder.times_made
+        made_before = self._times_made
         try:
             return carry_out()
         finally:
             self._ensure_folder()
             # Asked last: another lane may have found it gone, and made it again, meanwhile.
-            if self._server_folder.times_made != made_before and not self._closed:
+            if self._times_made != made_before and not self.is_closed:
                 raise WorkerError(_DELETED)
 
     def _ensure_folder(self) -> None:
-        """Start again in a new folder where the old one is gone."""
+        """Start again in a new folder where the old one is gone, or something that was put there.
+
+        What tasks put there comes and goes.
+        """
         with self._lock:
-            if not (self._closed or self._server_folder.is_intact):
+            if not (self.is_closed or self._marks() >= self._made):
                 self._drop()
                 self._ended = _DELETED
-                self._server_folder.make_again()
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self._make_folder()
+
+    def _make_folder(self) -> None:
+        for folder in (self.folder.parent, self.folder):  # a case may delete either
+            folder.mkdir(mode=0o700, exist_ok=True)
+        self._fill(self.folder)
+        self._made = self._marks()
+        self._times_made += 1
+
+    def _marks(self) -> set[str | int]:
+        """Which folder this is, and what is in it; nothing where it is gone."""
+        try:
+            names = {path.name for path in self.folder.iterdir()}
+            return {self.folder.stat().st_ino, *names}
+        except OSError:
+            return set()
 
     def _attempt(
         self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
@@ -201,49 +212,35 @@ class ForkServer:
             self._children.discard(pid)
 
     def _running(self) -> WorkerProcess:
-        if self._closed:
+        if self.is_closed:
             raise WorkerError(Failure(FailureKind.EXIT, "the server was closed"))
         try:
-            return self._process or self._started_somehow()
+            return self._process or self._started()
         except WorkerError as error:
             self._drop()
-            if self._closed:
+            if self.is_closed:
                 raise
             raise ServerStartError(error.failure) from error
-
-    def _started_somehow(self) -> WorkerProcess:
-        """A process that was started; once more, if its folder is deleted meanwhile."""
-        try:
-            return self._started()
-        except WorkerError:
-            if self._closed or self._server_folder.is_intact:
-                raise
-        self._drop()
-        self._server_folder.make_again()
-        return self._started()
 
     def _started(self) -> WorkerProcess:
         self._check_allowed()
         if self._ended is not None:
             self._notice(self._ended.summary)
         # From here on it can be killed by another thread.
-        self._process = self._start(self.folder)
-        self._get_ready(self._process)
+        self._process = process = self._start(self.folder)
+        if self.is_closed:
+            process.kill()
+        answer = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
+        if answer["status"] != "ok":
+            raise WorkerError(self._failure_of(answer, self._told(process.output)))
+        self.ready, self.is_ready = answer, True
         self._check_allowed()  # what changed meanwhile may have been imported
-        return self._process
+        return process
 
     def _check_allowed(self) -> None:
         reason = self._refusal()
         if reason:
             raise WorkerError(Failure(FailureKind.REFUSED, reason))
-
-    def _get_ready(self, process: WorkerProcess) -> None:
-        if self._closed:
-            process.kill()
-        answer = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
-        if answer["status"] != "ok":
-            raise WorkerError(self._failure_of(answer, self._told(process.output)))
-        self._ready, self._is_ready = answer, True
 
     def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
         message = {"task": "fork", "request": request.name_of("request")}
@@ -251,7 +248,7 @@ class ForkServer:
             server = self._running()
             pid = int(self._ask(server, message)["pid"])
             self._children.add(pid)
-        if self._closed:
+        if self.is_closed:
             _kill_group(pid)
         return server, pid
 
@@ -265,7 +262,7 @@ class ForkServer:
             raise _ServerDiedError(error.failure) from error
 
     def _drop(self) -> None:
-        self._is_ready = False
+        self.is_ready = False
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -276,7 +273,11 @@ class ForkServer:
         """The answer of a child that has ended, or was killed after ``exceeded_s``."""
         result = request.path_of("result")
         try:
-            code = self._reap(server, pid)
+            with self._lock:
+                if self._process is not server:  # another lane noticed first
+                    raise _ServerDiedError(Failure(FailureKind.EXIT, "the server ended"))
+                reaped = self._ask(server, {"task": "reap", "pid": f"{pid:010d}"})
+            code = os.waitstatus_to_exitcode(int(reaped["wait_status"]))
         except _ServerDiedError:
             if exceeded_s is None and not result.exists():
                 raise
@@ -295,13 +296,6 @@ class ForkServer:
     def _failure_of(self, answer: Mapping[str, Any], output: str) -> Failure:
         described = {name: self._told(str(value)) for name, value in answer["failure"].items()}
         return failure_of(described, output)
-
-    def _reap(self, server: WorkerProcess, pid: int) -> int:
-        with self._lock:
-            if self._process is not server:  # another lane noticed first
-                raise _ServerDiedError(Failure(FailureKind.EXIT, "the server ended"))
-            answer = self._ask(server, {"task": "reap", "pid": f"{pid:010d}"})
-        return os.waitstatus_to_exitcode(int(answer["wait_status"]))
 
 
 class _Request:
@@ -370,11 +364,10 @@ def _wait_for_end(pid: int, timeout_s: float) -> bool:
 
 def _kill_group(pid: int) -> None:
     # A child that was forked a moment ago may not lead its session yet.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+            return
 
 
 def _tail(path: Path) -> str:
@@ -384,8 +377,3 @@ def _tail(path: Path) -> str:
             return stream.read().decode(errors="replace").strip()
     except OSError:
         return ""
-
-
-def _reason(failure: Failure) -> str:
-    last = "\n".join(failure.output.splitlines()[-5:])
-    return f"{failure.message}\n{last}".strip()

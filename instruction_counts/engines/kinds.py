@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from instruction_counts.core.labels import WARM_LOOP
+from instruction_counts.domain.registry import Registry
 from instruction_counts.engines import counting
 from instruction_counts.engines.counting import Counted, Loop
 
@@ -35,41 +36,17 @@ class Kind:
     """How many children count it. Without windows, only these can tell whether a count is exact."""
 
 
-def _windows(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> Counted:
-    return counting.evaluate(answers[0]["windows"], folder, loop)
+WARM = Kind(
+    WARM_LOOP,
+    "counts",
+    lambda answers, folder, loop: counting.evaluate(answers[0]["windows"], folder, loop),
+    {
+        "pilot_runs": counting.PILOT_RUNS,
+        "pattern": counting.PATTERN,
+        "schedule": counting.SCHEDULE,
+    },
+)
+"""Windows of a loop that is warm."""
 
-
-_KINDS = {
-    WARM_LOOP: Kind(
-        WARM_LOOP,
-        "counts",
-        _windows,
-        {
-            "pilot_runs": counting.PILOT_RUNS,
-            "pattern": counting.PATTERN,
-            "schedule": counting.SCHEDULE,
-        },
-    )
-}
-
-
-def register(kind: Kind) -> Kind:
-    """Add a kind.
-
-    Raises:
-        ValueError: there is one of that name.
-    """
-    if kind.name in _KINDS:
-        raise ValueError(f'the kind "{kind.name}" is registered already')
-    _KINDS[kind.name] = kind
-    return kind
-
-
-def unregister(kind: Kind) -> None:
-    """Remove a kind that was registered."""
-    del _KINDS[kind.name]
-
-
-def kind_named(name: str) -> Kind | None:
-    """The kind of that name; None where there is none."""
-    return _KINDS.get(name)
+_KINDS = Registry("kind of case", WARM)
+register, kind_named = _KINDS.register, _KINDS.named

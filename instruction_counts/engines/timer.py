@@ -6,6 +6,7 @@ engine, and measures where forking is impossible.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,14 +37,21 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Lend, case_message
-from instruction_counts.engines.entry import EngineEntry, Notice, Profile
+from instruction_counts.engines.engine import (
+    EngineEntry,
+    Lend,
+    case_message,
+    refusal_of,
+)
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 from instruction_counts.system.worker_tasks import task_named
 
 NUMBER = 100
 """Runs in a window, and so pastes of a Python statement (the default of torch's Timer)."""
 REPEATS = 3
+
+_FUNCTION = re.compile(r"(?:([^:]*):)?(.*?)(?: \[(.*)\])?", re.DOTALL)
+"""Torch's spelling: ``file:function [library]``."""
 
 
 class TimerEngine:
@@ -61,13 +69,11 @@ class TimerEngine:
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in a process of its own."""
-        changed = self._facts.changed_files()
-        if changed is not None:
-            reason = f"files of the build changed during the run: {changed.summary}"
-            return Outcome.failed(Failure(FailureKind.REFUSED, reason))
+        reason = refusal_of(self._facts)
         if order.counts and runtime_of(order.case.autolabels.runtime).prepared_by:
             # It would compile under Callgrind, for minutes, and for the whole machine.
             reason = "what torch.compile makes is counted by the fork engine alone"
+        if reason:
             return Outcome.failed(Failure(FailureKind.REFUSED, reason))
         temporary = folder / "tmp"
         temporary.mkdir(mode=0o700)
@@ -81,12 +87,16 @@ class TimerEngine:
                 folder,
                 without_aslr(),
             ) as worker:
-                self._register(worker)
+                with self._lock:
+                    self._running.add(worker)
+                    if self._closed:
+                        worker.kill()
                 try:
                     answer = worker.ask(self._request(order, cores, folder), order.timeout_s)
                     return _outcome(answer, worker.output, worker.left_running())
                 finally:
-                    self._unregister(worker)
+                    with self._lock:
+                        self._running.discard(worker)
         except WorkerError as error:
             return Outcome.failed(error.failure)
 
@@ -121,18 +131,7 @@ class TimerEngine:
             "min_run_time_s": self._min_run_time_s,
             "number": NUMBER,
             "repeats": REPEATS,
-            "baseline": True,
         }
-
-    def _register(self, worker: WorkerProcess) -> None:
-        with self._lock:
-            self._running.add(worker)
-            if self._closed:
-                worker.kill()
-
-    def _unregister(self, worker: WorkerProcess) -> None:
-        with self._lock:
-            self._running.discard(worker)
 
 
 def _outcome(answer: Mapping[str, Any], output: str, left_running: int) -> Outcome:
@@ -168,32 +167,21 @@ def _instructions(counts: Mapping[str, Any]) -> Instructions:
 
 def _functions(counts: Mapping[str, Any]) -> FunctionCosts:
     inclusive = {name: count for count, name in counts["inclusive"]}
-    costs = [
-        _function_cost(name, count, inclusive.get(name)) for count, name in counts["exclusive"]
-    ]
+    costs = []
+    for exclusive, name in counts["exclusive"]:
+        found = _FUNCTION.fullmatch(name)
+        assert found is not None, name
+        file, function, path = found.groups(default="")
+        library = path.rpartition("/")[2]
+        costs.append(FunctionCost(library, file or "???", function, exclusive, inclusive.get(name)))
     costs.sort(key=lambda cost: (-cost.exclusive, cost.function, cost.library))
     return FunctionCosts(counts["runs"], tuple(costs))
-
-
-def _function_cost(name: str, exclusive: int, inclusive: int | None) -> FunctionCost:
-    """Parse torch's spelling, ``file:function [library]``."""
-    rest, _, library = (
-        name.removesuffix("]").partition(" [") if name.endswith("]") else (name, "", "")
-    )
-    file, separator, function = rest.partition(":")
-    if not separator:
-        file, function = "???", rest
-    return FunctionCost(library.rsplit("/", 1)[-1], file, function, exclusive, inclusive)
-
-
-def _make(facts: BuildFacts, _: Profile, __: Notice) -> TimerEngine:
-    return TimerEngine(facts)
 
 
 ENTRY = EngineEntry(
     "timer",
     "the reference; starts a process for each case",
     frozenset(),
-    _make,
+    lambda facts, profile, notice: TimerEngine(facts),  # noqa: ARG005 - it has no choice
     frozenset(Requirement),
 )

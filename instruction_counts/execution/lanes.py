@@ -20,7 +20,7 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.entry import Notice, Profile
+from instruction_counts.engines.engine import Notice, Profile
 
 Measure: TypeAlias = Callable[[WorkOrder], Outcome]
 """Measures one order on the lane that it belongs to; never raises for what the case does."""

@@ -18,8 +18,7 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.entry import Notice
+from instruction_counts.engines.engine import Engine, Notice
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
 from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
@@ -113,8 +112,8 @@ class LocalLanes:
 def _open(asked: Opening) -> LocalLanes:
     if asked.jobs is not None and asked.jobs > _MOST:
         raise UsageError(
-            f"{asked.jobs:,} lanes are too many: at most {_MOST:,}",
-            "Leave out --jobs for one lane per core.",
+            f"{asked.jobs:,} workers are too many: at most {_MOST:,}",
+            "Leave out --jobs for one worker per core.",
         )
     available = available_cores()
     pool = machine_wide(

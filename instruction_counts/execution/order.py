@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -50,17 +50,9 @@ def note_durations(path: Path, durations_s: Mapping[str, float]) -> None:
 
 @attrs.define
 class Budget:
-    """So many seconds for the cases of a run; what has not started by then is skipped.
-
-    What is known of cases is by their definition hash.
-    """
+    """So many seconds for the cases of a run; what has not started by then is skipped."""
 
     limit_s: float
-    moves: Mapping[str, int] = attrs.field(factory=dict)
-    """How often the count of a case moved from one build to another."""
-    known: frozenset[str] = frozenset()
-    """Cases that were counted before."""
-    durations_s: Mapping[str, float] = attrs.field(factory=dict)
     _clock: Callable[[], float] = time.monotonic
     _end: float = math.inf
 
@@ -77,18 +69,3 @@ class Budget:
     def outcome(self) -> Outcome:
         """The outcome of what does not start."""
         return Outcome.out_of_time(self.limit_s)
-
-    def in_order(self, orders: Iterable[WorkOrder]) -> list[WorkOrder]:
-        """``orders``, the next one first; those of one case stay together.
-
-        First what moved before, the most often first, then what was never counted, then the rest.
-        What is equally likely to have changed is ordered by its duration, so that as many cases as
-        possible fit.
-        """
-
-        def rank(order: WorkOrder) -> tuple[int, bool, float]:
-            case = order.case.definition_hash
-            duration_s = self.durations_s.get(case, math.inf)
-            return -self.moves.get(case, 0), case in self.known, duration_s
-
-        return sorted(orders, key=rank)

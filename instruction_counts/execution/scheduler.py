@@ -41,8 +41,7 @@ def execute(
 ) -> Generator[Event]:
     """Carry out ``orders`` on ``lanes``.
 
-    With a ``budget`` the most likely to have changed are carried out first, and when it is used up
-    no further case starts.
+    When a ``budget`` is used up, no further case starts.
 
     Orders of one case that follow each other are carried out by one lane, on the same cores: what
     drifts meanwhile (a clock, a neighbour) then meets all builds alike.
@@ -50,8 +49,6 @@ def execute(
     Closing the iterator early (an interrupt does) closes the lanes before it returns. At its end
     they can carry out more; whoever opened them closes them.
     """
-    if budget is not None:
-        orders = budget.in_order(orders)  # engines prepare what comes first
     work = _Work(orders, lanes, clock, budget)
     threads: ThreadPool | None = None
     try:

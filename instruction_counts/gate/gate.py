@@ -222,33 +222,23 @@ def verdict_figures(difference: Difference) -> dict[str, Any]:
     }
 
 
-@attrs.frozen
-class Previous:
-    """What a check has to know of the last one."""
+def exceeded_in(path: Path) -> frozenset[CaseKey]:
+    """What exceeded a hard limit when it was last compared, by the file that the last check wrote.
 
-    exceeded: frozenset[CaseKey] = frozenset()
-    """What exceeded a hard limit when it was last compared; it does until it is within again."""
-    moved: frozenset[CaseKey] = frozenset()
-    """What was worse or better, or exceeded; with a budget of time it is measured first."""
-
-
-def read_previous(path: Path) -> Previous:
-    """What the last check wrote; nothing where there is no such file, as before the first check.
+    Nothing where there is no such file, as before the first check.
 
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
     if not path.exists():
-        return Previous()
+        return frozenset()
     remedy = "--previous expects a file written by `baseline check --output FILE.json`."
     found = read_as(path, _Check, _CONVERTER, remedy, as_json=True)
-    exceeded = frozenset(
+    return frozenset(
         case.key
         for case in (*found.cases, *found.skipped_by_budget)
         if case.exceeded_before or (case.level is Level.FAILS and case.verdict is Verdict.WORSE)
     )
-    moved = {case.key for case in found.cases if case.verdict in {Verdict.WORSE, Verdict.BETTER}}
-    return Previous(exceeded, exceeded | moved)
 
 
 @attrs.frozen

@@ -126,7 +126,7 @@ class Doubt(enum.Enum):
 
     NO_MATCH = "a pattern matches no case", "Correct or remove it."
     NARROW = (
-        "hard limits below the noise floor",
+        "hard limits below the noise",
         "Changes that small are never reported: raise the limits.",
     )
     WIDE = (

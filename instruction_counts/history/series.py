@@ -12,7 +12,7 @@ from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disag
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.outcomes import Instructions
-from instruction_counts.domain.stored import StoredCount
+from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.steps import Level, Step, levels, steps_between
 
 _OF_MACHINE = ("CPU", "C library")

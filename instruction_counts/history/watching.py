@@ -175,7 +175,7 @@ def _verified(
     try:
         again = builds.verify(base, new, [suspect.key for suspect in suspects])
     except BuildError as error:
-        notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
+        notice(f"{new.line}: candidates cannot be verified: {error.message}")
         return list(suspects)
     judged = {
         difference.key: difference
@@ -185,7 +185,7 @@ def _verified(
     unknown = sum(suspect.key not in judged for suspect in suspects)
     if unknown:
         notice(
-            f"{new.line}: {unknown} of {len(suspects)} suspects cannot be verified: "
+            f"{new.line}: {unknown} of {len(suspects)} candidates cannot be verified: "
             "they failed when measured again"
         )
     # The direction may be another one: what was seen first may have been an outlier.

@@ -1,9 +1,14 @@
-"""The extension of IPython: ``%load_ext instruction_counts`` adds ``%icount`` and ``%%icount``."""
+"""The extension of IPython: ``%load_ext instruction_counts`` adds ``%icount`` and ``%%icount``.
+
+Options are as on the command line; code comes after them, and is taken as it is.
+"""
 
 from __future__ import annotations
 
 import atexit
+import io
 import os
+import shlex
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -13,16 +18,29 @@ from IPython.core.error import UsageError as ShellError
 
 from instruction_counts.api import Build, MeasurementSettings, Result, Session
 from instruction_counts.cli import console
+from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.options import build_options, only_build
+from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.notebook.options import Request, parse
-from instruction_counts.report import format as fmt
+from instruction_counts.domain.work import Statements
 from instruction_counts.report.statements import statements_document
-from instruction_counts.session.timing import Timed
 from instruction_counts.system.program import PROGRAM
 from instruction_counts.system.shortages import shortage
 
 _MAGIC = "icount"
+
+
+@attrs.frozen
+class Request:
+    """What a magic asks for."""
+
+    asked: Statements
+    build: Build
+    measuring: MeasurementSettings
+    returned: bool = False
+    """Whether the magic has a value."""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -66,23 +84,15 @@ class Extension:
             self._session.close()
 
     def _measured(self, request: Request) -> Result | list[Result] | None:
-        session, measuring = self._session_for(request.build, request.measuring), request.measuring
-        if request.fresh:
-            session.close()
-        values = self._shell.user_ns
-        timed = session.statements(request.asked, values, measuring)
-        counted = attrs.evolve(measuring, times=False)
-        again = [
-            session.statements(request.asked, values, counted)
-            for _ in range(request.times_counted - 1)
-        ]
-        _show(timed)
-        if again:
-            console.line("")
-            for line in _agreement([timed, *again]):
-                console.line(line)
+        session = self._session_for(request.build, request.measuring)
+        timed = session.statements(request.asked, self._shell.user_ns, request.measuring)
+        console.show(statements_document(timed.statements, timed.run))
+        if timed.advice:
+            console.note(timed.advice)
+        if not request.returned:
+            return None
         results = [Result(found.record) for found in timed.statements]
-        return (results if len(results) > 1 else results[0]) if request.returned else None
+        return results if len(results) > 1 else results[0]
 
     def _session_for(self, build: Build, measuring: MeasurementSettings) -> Session:
         """The session that is there, unless other servers are needed."""
@@ -113,29 +123,75 @@ def unload(shell: Any) -> None:
             atexit.unregister(extension.close)
 
 
-def _show(timed: Timed) -> None:
-    console.show(statements_document(timed.statements, timed.run))
-    if timed.advice:
-        console.note(timed.advice)
-
-
-def _agreement(all_timed: list[Timed]) -> list[str]:
-    """A line for each statement: whether its counts were the same each time."""
-    lines = []
-    for same in zip(*(timed.statements for timed in all_timed), strict=True):
-        counts = [found.record.outcome.instructions for found in same]
-        known = [count for count in counts if count is not None]
-        title = f"{same[0].record.key.title}: " if len(all_timed[0].statements) > 1 else ""
-        if len(known) < len(counts):
-            lines.append(f"{title}counted {len(known)} of {len(counts)} times")
-        elif len({count.per_run for count in known}) == 1:
-            lines.append(f"{title}counted {len(known)} times, the counts are equal")
-        else:
-            shown = " · ".join(fmt.count(count) for count in known)
-            lines.append(f"{title}counted {len(known)} times, the counts differ: {shown}")
-    return lines
-
-
 def _refuse(problem: Exception) -> NoReturn:
     text = problem.text(PROGRAM) if isinstance(problem, UsageError) else str(problem)
     raise ShellError(text) from None
+
+
+# What stands after the magic
+
+
+@click.command("%icount", help="Measure a statement of the notebook.")
+@statement_options
+@build_options
+@measuring_options
+@click.option("-o", "returned", is_flag=True, help="Return what was measured.")
+def _request(builds: tuple[Build, ...], **options: Any) -> Request:
+    return Request(build=only_build(builds or (default_build(),), "%icount"), **options)
+
+
+def parse(line: str, cell: str | None) -> Request | None:
+    """What ``%icount line`` asks for, or ``%%icount line`` with a cell; None if it was for help.
+
+    As for ``%timeit``, code on the line of a cell is setup, and the cell is the statement.
+
+    Raises:
+        UsageError, click.ClickException: the options are wrong.
+    """
+    words, code = split(line)
+    if cell is not None:
+        words += ["--setup", code] if code.strip() else []
+        code = cell.rstrip()
+    if "-" in (*words, code):
+        raise UsageError("a notebook has no standard input", 'Write the code in place of "-".')
+    statement = [code] if code.strip() else []
+    found = _request.main([*words, "--", *statement], "%icount", standalone_mode=False)
+    return found if isinstance(found, Request) else None
+
+
+def split(line: str) -> tuple[list[str], str]:
+    """The options at the beginning, split as a shell would, and the rest as it is.
+
+    The rest begins with the first word that is no option, or after ``--``.
+
+    Raises:
+        UsageError: a quote is never closed.
+    """
+    takes_value = {
+        name: isinstance(param, click.Option) and not param.is_flag
+        for param in _request.params
+        for name in param.opts
+    }
+    words: list[str] = []
+    rest = line.lstrip()
+    while rest.startswith("-"):
+        word, rest = _word(rest)
+        if word == "--":
+            break
+        words.append(word)
+        if takes_value.get(word, False) and rest:
+            value, rest = _word(rest)
+            words.append(value)
+    return words, rest
+
+
+def _word(text: str) -> tuple[str, str]:
+    """The first word, without its quotes, and what follows it."""
+    stream = io.StringIO(text)
+    lexer = shlex.shlex(stream, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        word = lexer.get_token()
+    except ValueError as error:
+        raise UsageError(f"an option of %icount: {error}", "Close the quote.") from None
+    return word or "", text[stream.tell() :].lstrip()

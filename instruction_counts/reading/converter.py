@@ -8,22 +8,87 @@ import functools
 import json
 import math
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import attrs
 import cattrs
 from cattrs import cols
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from instruction_counts.core.labels import Mode, by_option
+from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import INTEGER, Bounds
-from instruction_counts.reading.documents import HALF
-from instruction_counts.reading.forms import ALONE, INLINE, Check, Mismatch, Parsed
-from instruction_counts.reading.nodes import one_of
+from instruction_counts.reading.documents import has_half, one_of
+
+T = TypeVar("T")
+Steps: TypeAlias = tuple[str | int, ...]
+
+# What classes say of files
+
+
+class Mismatch(ValueError):  # noqa: N818 - a finding, which gets its place later
+    """A value is not what was expected; ``at`` leads from where it was read to the value."""
+
+    def __init__(self, expected: str, found: str | None = None, at: Steps = ()) -> None:
+        super().__init__(expected, found, at)
+        self.expected, self.found, self.at = expected, found, at
+
+
+def refuse(mismatches: Iterable[Mismatch]) -> None:
+    """Raise all of them at once, if there are any."""
+    found = tuple(mismatches)
+    if found:
+        raise ExceptionGroup("mismatches", found)
+
+
+@attrs.frozen
+class Check:
+    """What a value has to fulfil beside its type: ``Annotated[int, Check(…)]``."""
+
+    holds: Callable[[Any], object]
+    expected: str | Callable[[Any], str]
+    """As an error says it, or what makes it of the value."""
+    found: str | None = None
+    """What an error calls the value, where it is not shown as it is."""
+
+    def mismatch(self, value: Any) -> Mismatch:
+        """That ``value`` does not fulfil it."""
+        expected = self.expected if isinstance(self.expected, str) else self.expected(value)
+        return Mismatch(expected, self.found)
+
+
+@attrs.frozen
+class Parsed:
+    """A value that a function makes of the plain one, and refuses by a ValueError."""
+
+    parse: Callable[[Any], Any]
+    expected: str = ""
+    """As an error says it; what the ValueError says where this is empty."""
+
+    def __call__(self, value: Any, _: Any = None) -> Any:
+        """The value, as a hook of a converter."""
+        try:
+            return self.parse(value)
+        except Mismatch:
+            raise
+        except ValueError as error:
+            raise Mismatch(self.expected or str(error)) from error
+
+
+def among(options: Collection[str]) -> Check:
+    """For one of several words, which may become more; the nearest is offered."""
+    return Check(lambda word: word in options, lambda word: one_of(options, word))
+
+
+Text: TypeAlias = Annotated[str, Check(str.strip, "a non-empty string")]
+ALONE, INLINE = object(), object()
+Several: TypeAlias = Annotated[tuple[T, ...], ALONE]
+Inline: TypeAlias = Annotated[T, INLINE]
+
+# The converter
 
 _folder: ContextVar[Path] = ContextVar("folder")
 
@@ -69,15 +134,13 @@ def ignore_other_fields(converter: cattrs.Converter, kind: type[attrs.AttrsInsta
 def strict_converter() -> cattrs.Converter:
     """A converter for what `instruction_counts.reading.structure` describes."""
     converter = cattrs.Converter(forbid_extra_keys=True, use_alias=True)
-    for kind, name in ((str, "a string"), (bool, "true or false")):
-        converter.register_structure_hook(kind, functools.partial(_scalar, name))
+    for kind, expected in ((str, "a string"), (bool, "true or false")):
+        converter.register_structure_hook(kind, functools.partial(_scalar, expected))
     converter.register_structure_hook(int, _integer)
-    converter.register_structure_hook(float, finite_number)
+    converter.register_structure_hook(float, _number)
     converter.register_structure_hook(Path, _path)
     converter.register_unstructure_hook(Path, str)
-    converter.register_structure_hook_factory(_is_enum, lambda _: _member)
     for mode in (Language, RuntimeMode, AutogradMode):
-        converter.register_structure_hook(mode, _mode)
         converter.register_unstructure_hook(mode, lambda mode: mode.option)
     for is_meant, plain, expected, make in (
         (cols.is_mapping, dict, "a mapping", cols.mapping_structure_factory),
@@ -85,11 +148,19 @@ def strict_converter() -> cattrs.Converter:
         (_is_tuple, list, "a list", cols.homogenous_tuple_structure_factory),
     ):
         converter.register_structure_hook_factory(is_meant, _guarded(plain, expected, make))
-    converter.register_structure_hook_factory(attrs.has, _class_hook)
-    converter.register_structure_hook_factory(_is_literal, lambda _: _literal)
-    converter.register_structure_hook_factory(_is_union, _union_hook)
-    converter.register_structure_hook_factory(_is_annotated, _annotated_hook)
-    converter.register_unstructure_hook_factory(_has_inline, _flattening)
+    hooks: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
+        (_is_enum, lambda kind, _: functools.partial(_choice, _members(kind))),
+        (attrs.has, _class_hook),
+        (_is_a(Literal), lambda kind, _: functools.partial(_literal, get_args(kind))),
+        (_is_a(Union, types.UnionType), _union_hook),
+        (_is_a(Annotated), _annotated_hook),
+    )
+    for applies, factory in hooks:
+        converter.register_structure_hook_factory(applies, factory)
+    converter.register_unstructure_hook_factory(
+        lambda kind: isinstance(kind, type) and attrs.has(kind) and bool(_inlined(kind)),
+        _flattening,
+    )
     return converter
 
 
@@ -101,27 +172,19 @@ def _is_enum(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, enum.Enum)
 
 
-def _is_literal(kind: Any) -> bool:
-    return get_origin(kind) is Literal
-
-
-def _is_annotated(kind: Any) -> bool:
-    return get_origin(kind) is Annotated
-
-
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in {Union, types.UnionType}
+def _is_a(*origins: Any) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) in origins
 
 
 def is_inline(kind: Any) -> bool:
     """Whether the fields of a class stand among those around them."""
-    return _is_annotated(kind) and INLINE in kind.__metadata__
+    return get_origin(kind) is Annotated and INLINE in kind.__metadata__
 
 
 def _scalar(expected: str, value: Any, kind: Any) -> Any:
     if type(value) is not kind:
         raise Mismatch(expected)
-    if kind is str and not value.isascii() and HALF.search(value):  # no file takes it again
+    if kind is str and has_half(value):
         raise Mismatch(expected, "an unpaired surrogate")
     return value
 
@@ -134,8 +197,7 @@ def _integer(value: Any, _: Any) -> int:
     return value
 
 
-def finite_number(value: Any, _: Any = None) -> float:
-    """A finite number."""
+def _number(value: Any, _: Any) -> float:
     try:
         if type(value) in {int, float} and math.isfinite(value):
             return float(value)
@@ -155,24 +217,22 @@ def _path(value: Any, _: Any) -> Path:
         raise Mismatch("a path in a home directory that exists") from None
 
 
-def _member(value: Any, kind: Any) -> Any:
-    try:
-        return kind(value)
-    except ValueError:
-        raise Mismatch(one_of([str(member.value) for member in kind], value)) from None
+def _members(kind: Any) -> Callable[[], Mapping[str, Any]]:
+    if kind in {Language, RuntimeMode, AutogradMode}:
+        return functools.partial(by_option, kind)  # others can be registered later
+    return lambda: {member.value: member for member in kind}
 
 
-def _mode(value: Any, kind: type[Mode]) -> Mode:
-    names = by_option(kind)
-    if not isinstance(value, str) or value not in names:
-        raise Mismatch(one_of(names, value))
-    return names[value]
+def _choice(members: Callable[[], Mapping[str, Any]], value: Any, _: Any) -> Any:
+    known = members()
+    if not isinstance(value, str) or value not in known:
+        raise Mismatch(one_of(known, value))
+    return known[value]
 
 
-def _literal(value: Any, kind: Any) -> Any:
-    known = get_args(kind)
-    if not any(type(value) is type(one) and value == one for one in known):
-        raise Mismatch(one_of([_as_written(one) for one in known], value))
+def _literal(known: tuple[Any, ...], value: Any, _: Any) -> Any:
+    if not any(type(value) is type(option) and value == option for option in known):
+        raise Mismatch(one_of(list(map(_as_written, known)), value))
     return value
 
 
@@ -196,7 +256,7 @@ def _guarded(plain: type, expected: str, make: Callable[..., Any]) -> Callable[.
 
 def bounds_of(kind: Any) -> Bounds | None:
     """What a number of an annotated type has to be, where that says so."""
-    notes = get_args(kind)[1:] if _is_annotated(kind) else ()
+    notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
     return next((note for note in notes if isinstance(note, Bounds)), None)
 
 
@@ -228,9 +288,6 @@ def _annotated_hook(kind: Any, converter: cattrs.Converter) -> Any:
     return hook
 
 
-# Unions
-
-
 def _union_hook(kind: Any, converter: cattrs.Converter) -> Any:
     """Takes the first member that has the form of the value."""
     members = [member for member in get_args(kind) if member is not types.NoneType]
@@ -250,22 +307,6 @@ def _union_hook(kind: Any, converter: cattrs.Converter) -> Any:
     return hook
 
 
-def _form(kind: Any) -> tuple[tuple[type, ...], str]:
-    """The plain values that a type is written as, and what they are called."""
-    plain, *notes = get_args(kind) if _is_annotated(kind) else (kind,)
-    if ALONE in notes:
-        alone, name = _form(get_args(plain)[0])
-        return (*alone, list), f"{name}, or a list"
-    if _is_literal(plain):
-        known = get_args(plain)
-        return tuple({type(one) for one in known}), " or ".join(map(_as_written, known))
-    if attrs.has(plain) or cols.is_mapping(plain):
-        return (dict,), "a mapping"
-    if _is_tuple(plain) or cols.is_sequence(plain):
-        return (list,), "a list"
-    return _SCALARS.get(str if _is_enum(plain) else plain, ((object,), "another value"))
-
-
 _SCALARS: Mapping[Any, tuple[tuple[type, ...], str]] = {
     str: ((str,), "a string"),
     Path: ((str,), "a string"),
@@ -275,6 +316,22 @@ _SCALARS: Mapping[Any, tuple[tuple[type, ...], str]] = {
 }
 
 
+def _form(kind: Any) -> tuple[tuple[type, ...], str]:
+    """The plain values that a type is written as, and what they are called."""
+    plain, *notes = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    if ALONE in notes:
+        alone, name = _form(get_args(plain)[0])
+        return (*alone, list), f"{name}, or a list"
+    if get_origin(plain) is Literal:
+        known = get_args(plain)
+        return tuple(map(type, known)), " or ".join(map(_as_written, known))
+    if attrs.has(plain) or cols.is_mapping(plain):
+        return (dict,), "a mapping"
+    if _is_tuple(plain) or cols.is_sequence(plain):
+        return (list,), "a list"
+    return _SCALARS.get(str if _is_enum(plain) else plain, ((object,), "another value"))
+
+
 # Classes
 
 
@@ -282,9 +339,8 @@ def names_of(kind: Any) -> Iterator[str]:
     """The fields of a class as files name them; those of what is inline stand for it."""
     inlined = _inlined(kind)
     for field in attrs.fields(kind):
-        if not field.eq:  # no part of the value
-            continue
-        yield from inlined.get(field.name, [field.alias or field.name])
+        if field.eq:  # else it is no part of the value
+            yield from inlined.get(field.name, [field.alias or field.name])
 
 
 def _inlined(kind: Any) -> Mapping[str, Sequence[str]]:
@@ -293,10 +349,6 @@ def _inlined(kind: Any) -> Mapping[str, Sequence[str]]:
         for field in attrs.fields(attrs.resolve_types(kind))
         if is_inline(field.type)
     }
-
-
-def _has_inline(kind: Any) -> bool:
-    return isinstance(kind, type) and attrs.has(kind) and bool(_inlined(kind))
 
 
 def _class_hook(kind: Any, converter: cattrs.Converter, *, is_strict: bool = True) -> Any:

@@ -1,8 +1,9 @@
 """Whole values from YAML and JSON: frozen attrs classes say what a file holds, and cattrs reads it.
 
 A class is the whole description of a form. `read_as` gives its value, or one `ValidationError` with
-everything that is wrong in the file, each problem with line, column, field, what was found and what
-was expected. This is the one means of validation; nothing takes files apart by hand::
+everything that is wrong in the file, each problem with field, what was found and what was expected,
+in YAML with line and column, too. This is the one means of validation; nothing takes files apart by
+hand::
 
     @attrs.frozen
     class Input:
@@ -40,9 +41,6 @@ was expected. This is the one means of validation; nothing takes files apart by 
 
 from __future__ import annotations
 
-import contextlib
-import json
-import reprlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,20 +48,8 @@ from typing import Any, TypeVar
 import attrs
 import cattrs
 
-from instruction_counts.core.errors import quoted
-from instruction_counts.domain.errors import DataError, Problem, ValidationError
+from instruction_counts.domain.errors import ValidationError
 from instruction_counts.reading.converter import (
-    bounds_of,
-    finite_number,
-    ignore_other_fields,
-    is_inline,
-    names_of,
-    paths_from,
-    require_version,
-    strict_converter,
-)
-from instruction_counts.reading.documents import is_json, read, read_text
-from instruction_counts.reading.forms import (
     Check,
     Inline,
     Mismatch,
@@ -72,9 +58,16 @@ from instruction_counts.reading.forms import (
     Steps,
     Text,
     among,
+    bounds_of,
+    ignore_other_fields,
+    is_inline,
+    names_of,
+    paths_from,
     refuse,
+    require_version,
+    strict_converter,
 )
-from instruction_counts.reading.nodes import Node, one_of, path_to
+from instruction_counts.reading.documents import Node, one_of, read
 
 __all__ = [
     "Check",
@@ -112,10 +105,6 @@ def read_as(
         DataError: the file cannot be read.
         ValidationError: it holds something else; all of it is named.
     """
-    if as_json or (as_json is None and is_json(path)):
-        # It may be large, and is read without places as long as it is right.
-        with contextlib.suppress(*_WRONG, DataError, RecursionError), paths_from(path.parent):
-            return converter.structure(_plain(read_text(path)), kind)
     return structured(read(path, remedy, as_json=as_json), kind, converter, remedy)
 
 
@@ -137,7 +126,7 @@ def structured(
     try:
         with paths_from(Path(node.file).parent if folder is None else folder):
             return converter.structure(node.plain, kind)
-    except _WRONG as error:
+    except (ExceptionGroup, cattrs.BaseValidationError, ValueError, TypeError, KeyError) as error:
         raise located(node, _flat(error, ()), remedy) from error
 
 
@@ -149,42 +138,15 @@ def structured_values(
     Raises:
         ValidationError: they hold something else; all of it is named, without lines.
     """
-    try:
-        return converter.structure(values, kind)
-    except _WRONG as error:
-        problems = []
-        for mismatch in _flat(error, ()):
-            value: Any = values
-            with contextlib.suppress(LookupError, TypeError):
-                for step in mismatch.at:
-                    value = value[step]
-            found = quoted(value) if isinstance(value, str) else reprlib.repr(value)
-            place = (name, 0, 0, path_to(mismatch.at))
-            problems.append(Problem(*place, mismatch.found or found, mismatch.expected))
-        raise ValidationError(problems, remedy) from error
+    return structured(Node(name, values), kind, converter, remedy, folder=Path())
 
 
 def located(node: Node, mismatches: Iterable[Mismatch], remedy: str = "") -> ValidationError:
     """The error that mismatches below a part of a file are."""
-    return ValidationError([_problem(node, mismatch) for mismatch in mismatches], remedy)
-
-
-def _problem(node: Node, mismatch: Mismatch) -> Problem:
-    return node.below(mismatch.at).problem(mismatch.expected, mismatch.found)
-
-
-_WRONG = (ExceptionGroup, cattrs.BaseValidationError, ValueError, TypeError, KeyError)
-
-
-def _plain(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once, parse_constant=finite_number)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise Mismatch("unique names")
-    return found
+    found = [(node.below(*mismatch.at), mismatch) for mismatch in mismatches]
+    return ValidationError(
+        [below.problem(mismatch.expected, mismatch.found) for below, mismatch in found], remedy
+    )
 
 
 def _flat(error: BaseException, steps: Steps, kind: Any = None) -> Iterator[Mismatch]:

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from instruction_counts.core.labels import Label
-from instruction_counts.domain.records import Record
-from instruction_counts.domain.stored import StoredCount
+from instruction_counts.domain.records import Record, StoredCount
 from instruction_counts.history.series import Series as CountSeries
 from instruction_counts.history.series import count_of
 from instruction_counts.report.document import Chart, ChartKind, Role, Series, Table

@@ -59,7 +59,7 @@ _SAID_BY_THE_TABLE = {
 _USUAL = (Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD)
 _BACKWARD = "backward"
 _LEGEND = (
-    "Instructions per iteration; Python, eager, forward where nothing else is said. "
+    "Instructions per iteration. Python, eager and forward unless stated otherwise; "
     "backward: forward and backward together. ±: how far noise moves a case."
 )
 
@@ -326,7 +326,7 @@ def _how_sure(differences: Sequence[Difference]) -> str:
     memory = f"memory layout{'' if numbers == [1] else 's'}"
     parts = [
         (counted, f"verified in {number} {memory}"),
-        (certain, "certain: other code is executed"),
+        (certain, "certain: different code is executed"),
         (len(differences) - counted - certain, "not verified"),
     ]
     known = [(many, text) for many, text in parts if many]
@@ -353,7 +353,7 @@ def skipped_line(budgets: dict[str, str], measured: int) -> Line | None:
     more = f", and {len(budgets) - _NAMED:,} more" if len(budgets) > _NAMED else ""
     return Line(
         f"{measured:,} of {plural(measured + len(budgets), 'case')} measured within {within}; "
-        f"skipped: {len(budgets):,}, the least likely to have changed first: {named}{more}",
+        f"skipped: {len(budgets):,}: {named}{more}",
         Role.WARNING,
     )
 
@@ -364,7 +364,8 @@ _NAMED = 20
 def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     if skipped := skipped_note(comparison):
         yield skipped
-    rest = f"Nothing else moved by more than noise and the minimum effect, {comparison.min_effect}."
+    least = f"its noise and the minimum effect, {comparison.min_effect}"
+    rest = f"No other case changed by more than {least}."
     yield Line(f"{_LEGEND} {rest}" if has_tables else rest, Role.DIM)
     if any(
         difference.verdict in {Verdict.WORSE, Verdict.BETTER} and not difference.verified

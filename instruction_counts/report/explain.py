@@ -24,11 +24,10 @@ from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.executed import Executed
+from instruction_counts.domain.executed import Executed, SourceChange
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Record
-from instruction_counts.domain.source_lines import SourceChange
 from instruction_counts.gate.gate import changed_files as file_changes
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title
@@ -175,7 +174,7 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:
     base, new = explained.sides
     if len({_record(explained, side).definition_hash for side in explained.sides}) > 1:
-        yield "The definitions differ: the sides did not run the same code."
+        yield "The definitions differ: base and new did not run the same code."
     differing = [
         found.name
         if max(len(found.base), len(found.new)) > _LONGEST_VALUE

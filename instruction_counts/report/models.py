@@ -61,7 +61,7 @@ def _remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
         for kind, reason in trace.taken_apart.items():
             yield f"{name}: {kind} is written as its operators: {reason}"
         for what, times in trace.left_out.items():
-            yield f"{name}: left out, {times} calls: {what}"
+            yield f"{name}: left out, {fmt.plural(times, 'call')}: {what}"
 
 
 _COLUMNS = (

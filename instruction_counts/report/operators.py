@@ -71,7 +71,7 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
         yield "C++"
     if not entry.torchscript:
         yield "TorchScript"
-    if not entry.autograd:
+    if not entry.differentiates:
         yield "backward"
 
 

@@ -14,8 +14,7 @@ from instruction_counts.core.facts import expected_values, subject_values
 from instruction_counts.core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
 from instruction_counts.domain.outcomes import Outcome, Status
-from instruction_counts.domain.records import Record, Run
-from instruction_counts.domain.stored import RunSummary
+from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.report import charts, operators, runs
 from instruction_counts.report.comparison import KEY_NAMES, key_cells, skipped_line
 from instruction_counts.report.document import (

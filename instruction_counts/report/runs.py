@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from instruction_counts.domain.build import DEFAULT_NAME
-from instruction_counts.domain.records import Run
-from instruction_counts.domain.stored import RunSummary
+from instruction_counts.domain.records import Run, RunSummary
 from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
 from instruction_counts.report.format import plural
 

@@ -6,7 +6,7 @@ import difflib
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
+from instruction_counts.domain.executed import SourceChange, SourceLines
 from instruction_counts.report.document import Block, Line, Role
 
 NONE_CHANGED = "No Python function was edited, entered or left: there are no lines to show."

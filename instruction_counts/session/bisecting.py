@@ -9,32 +9,14 @@ import attrs
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.effects import Effect
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.selection import Selection, only_key
 from instruction_counts.execution.events import Observer
 from instruction_counts.history.bisection import Bisection, Candidates, Change, bisect
-from instruction_counts.session.build_measurer import StoreBuildMeasurer
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.build_series import StoreBuildMeasurer
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
-
-_NAMED = 12
-
-
-@attrs.frozen
-class BisectionRequest:
-    """Which case is looked for, and how."""
-
-    definitions: Definitions
-    selection: Selection
-    settings: MeasurementSettings
-    min_effect: Effect
-    layouts: int | None
-    """As in `ComparisonRequest`; 0 only measures once more."""
-    fresh: bool = False
-    """Do not use stored counts."""
 
 
 @attrs.frozen
@@ -83,30 +65,27 @@ class Found:
         is_sound: bool = True,
     ) -> Found:
         """The result of a search among ``candidates``."""
-        return cls(
-            candidates.key,
-            tuple(builds),
-            tuple(
-                FoundChange(change, candidates.difference(change.before, change.after))
-                for change in result.changes
-            ),
-            {place: candidates.sides[place].fingerprint for place in result.measured},
-            result.broken,
-            candidates.measurements,
-            candidates.reused,
-            is_sound,
+        changes = (
+            FoundChange(change, candidates.difference(change.before, change.after))
+            for change in result.changes
         )
+        measured = {place: candidates.sides[place].fingerprint for place in result.measured}
+        effort = candidates.measurements, candidates.reused
+        found = candidates.key, tuple(builds), tuple(changes), measured, result.broken
+        return cls(*found, *effort, is_sound)
 
 
 def find_changes(
     makers: Mapping[str, Callable[[], Build]],
-    request: BisectionRequest,
+    request: ComparisonRequest,
     store: Store,
     observer: Observer,
+    *,
+    fresh: bool = False,
 ) -> Found:
-    """Search builds, the oldest first, for the changes of one case.
+    """Search builds, the oldest first, for the changes of the one case that is selected.
 
-    ``makers`` make each build when it is needed, by its name.
+    ``makers`` make each build when it is needed, by its name; ``fresh`` uses no stored counts.
 
     Raises:
         UsageError: the selection leaves no case, or several.
@@ -114,11 +93,8 @@ def find_changes(
     """
     case = only_case(request.definitions, request.selection)
     # Times decide nothing, and take longer than counts.
-    settings = attrs.evolve(request.settings, times=False)
-    measurer = StoreBuildMeasurer(
-        *(request.definitions, request.selection, settings, store, request.layouts, observer),
-        case=None if request.fresh else case,
-    )
+    request = attrs.evolve(request, settings=attrs.evolve(request.settings, times=False))
+    measurer = StoreBuildMeasurer(request, store, observer, None if fresh else case)
     candidates = Candidates(
         list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
     )
@@ -133,11 +109,5 @@ def only_case(definitions: Definitions, selection: Selection) -> Case:
         UsageError: it is none, or several.
     """
     cases = load_cases(definitions, selection)
-    if len(cases) == 1:
-        return cases[0]
-    found = [f"  {case.key.title}" for case in cases]
-    listed = "\n".join([*found[:_NAMED], *(["  …"] if len(found) > _NAMED else [])])
-    raise UsageError(
-        f"{len(cases)} cases match '{selection.only[0]}':\n{listed}",
-        "Narrow it: a longer LABEL, --language, --runtime, --autograd or --num-threads.",
-    )
+    only_key([case.key for case in cases], selection)
+    return cases[0]

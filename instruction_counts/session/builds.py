@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import attrs
 
-from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
+from instruction_counts.builds.missing import missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.records import ChangedFiles, Complete, Record, Run, as_it_is
+from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.entry import Ability, Profile
+from instruction_counts.engines.engine import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.order import Budget
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import lanes_named
-from instruction_counts.session.measuring import DURATIONS, Exporter, Measured, remaining
-from instruction_counts.session.recording import Recorder
+from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
+from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import sweep
 
@@ -71,46 +71,12 @@ class MeasurementSettings:
 
     def fingerprint(self, facts: BuildFacts) -> Fingerprint:
         """The fingerprint that the counts of a build will have, before it is measured."""
+        has_allocators = engine_named(self.engine).can(Ability.ALLOCATORS)
         return attrs.evolve(
             facts.fingerprint,
-            allocator=self.allocator if self._can(Ability.ALLOCATORS) else "system",
+            allocator=self.allocator if has_allocators else "system",
             pinned_isa=self.pin_isa or "",
         )
-
-    def _can(self, ability: Ability) -> bool:
-        return engine_named(self.engine).can(ability)
-
-
-@attrs.frozen
-class MeasuredRun:
-    """A run that was measured, and what became of it."""
-
-    run: Run
-    orders: tuple[WorkOrder, ...]
-    run_id: int | None = None
-    """The number under which it is stored, as far as it is; None where nothing stores it."""
-    interrupted: bool = False
-    unsaved: frozenset[Exporter] = frozenset()
-    """The exporters that could not write the end of the run."""
-    is_stored: bool = True
-    """Whether the whole run is stored, where it was to be."""
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether, beside that, every build was the same to the end."""
-        return self.is_stored and not self.run.changed_files
-
-    @property
-    def ordered(self) -> tuple[Record, ...]:
-        """The records of the orders: a resumed run holds whatever else its file held."""
-        asked = {(order.build.name, order.case.key) for order in self.orders}
-        return tuple(record for record in self.run.cases if record.identity in asked)
-
-    @property
-    def has_failed_cases(self) -> bool:
-        """Whether a case that was ordered failed or took too long."""
-        failed = {Status.FAILED, Status.TIMEOUT}
-        return any(record.outcome.status in failed for record in self.ordered)
 
 
 @attrs.frozen
@@ -120,10 +86,31 @@ class BuildRunner:
     facts: tuple[BuildFacts, ...]
     settings: MeasurementSettings
     observer: Observer = attrs.field(factory=Silent)
-    recorder: Recorder | None = None
+    recorder: Store | None = None
     """Where each run is stored; None stores nothing."""
     kept: Lanes | None = None
     """Lanes that stay open, see `keeping`; None opens lanes for each measurement."""
+
+    @classmethod
+    def of(
+        cls,
+        builds: Iterable[Build],
+        settings: MeasurementSettings,
+        observer: Observer,
+        recorder: Store | None = None,
+    ) -> Self:
+        """Probe ``builds``; what killed runs left behind is removed first.
+
+        Raises:
+            BuildError: one cannot be used.
+        """
+        sweep()
+        return cls(tuple(map(settings.probe, builds)), settings, observer, recorder)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the builds are called."""
+        return tuple(facts.build.name for facts in self.facts)
 
     @property
     def completed(self) -> Complete:
@@ -139,91 +126,104 @@ class BuildRunner:
         except UsageError as error:
             self.observer.error(f"What layouts moved cases by is not stored: {error}")
 
-    @classmethod
-    def of(
-        cls,
-        builds: Iterable[Build],
-        settings: MeasurementSettings,
-        observer: Observer,
-        recorder: Recorder | None = None,
-    ) -> Self:
-        """Probe ``builds``; what killed runs left behind is removed first.
-
-        Raises:
-            BuildError: one cannot be used.
-        """
-        sweep()
-        return cls(tuple(map(settings.probe, builds)), settings, observer, recorder)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the builds are called."""
-        return tuple(facts.build.name for facts in self.facts)
-
-    def orders(self, cases: Sequence[Case], *, skip: bool = False) -> list[WorkOrder]:
+    def orders(
+        self, cases: Sequence[Case], *, skip: bool = False, resources: bool | None = False
+    ) -> list[WorkOrder]:
         """The orders of all builds: each case on one after the other, then the next case.
+
+        With ``skip``, what a build cannot do is refused instead of an error. ``resources`` are
+        memory and floating point operations; None measures those of operators.
 
         Raises:
             BuildError: a build is missing something that the cases need, and ``skip`` is not set.
         """
-        settings = self.settings
-        make = functools.partial(
-            settings.order,
-            counts=settings.counts,
-            times=settings.times,
-            output=True,
-            executed=settings.counts,
-        )
-        needs = engine_named(settings.engine).needs
-        plans = [plan(cases, facts, make, needs=needs, skip=skip) for facts in self.facts]
+        plans = (self._plan(facts, cases, skip, resources) for facts in self.facts)
         return [order for row in zip(*plans, strict=True) for order in row]
+
+    def _plan(
+        self,
+        facts: BuildFacts,
+        cases: Sequence[Case],
+        skip: bool,
+        resources: bool | None,
+    ) -> list[WorkOrder]:
+        settings, build = self.settings, facts.build
+        refusals = runtime_refusals(build, {case.autolabels.runtime for case in cases})
+        orders = [
+            settings.order(
+                *(case, build),
+                counts=settings.counts,
+                times=settings.times,
+                output=True,
+                executed=settings.counts,
+                resources=isinstance(case.subject, Operator) if resources is None else resources,
+            )
+            for case in cases
+        ]
+        for requirement in missing(facts, engine_named(settings.engine).needs):
+            affected = [order for order in orders if requirement.affects(order)]
+            if affected and not skip:
+                remedy = f"{requirement.remedy}     or  --skip-unavailable"
+                raise BuildError(requirement.what, remedy)
+            orders = [
+                requirement.reduced(order) if order in affected else order for order in orders
+            ]
+        return [
+            order
+            if order.refusal
+            else attrs.evolve(order, refusal=refusals.get(order.case.autolabels.runtime, ""))
+            for order in orders
+        ]
 
     def run(
         self,
         orders: Sequence[WorkOrder],
-        *,
         exporters: Collection[Exporter] = (),
         done: Run | None = None,
-        budget: Budget | None = None,
+        time_budget_s: float | None = None,
         callgrind_out: Path | None = None,
     ) -> MeasuredRun:
         """Measure ``orders``; the run is stored and exported while it grows.
 
         ``done`` is a run to go on from. Where orders ask for resources and times, it is measured
-        first what the machine can do.
+        first what the machine can do. ``callgrind_out`` is a folder for Callgrind's raw files, and
+        is made.
 
         Raises:
             BuildError: an engine cannot start; nothing was measured.
             DataError: ``done`` was measured by another engine, or on another build.
+            UsageError: the budget of time was used up before the first case started.
         """
         waiting = remaining(orders, done)
+        if callgrind_out is not None:
+            callgrind_out.mkdir(parents=True, exist_ok=True)
         with self.lanes(callgrind_out=callgrind_out) as lanes:
             for facts in self.facts:
                 self.observer.note(banner(facts, self.settings.engine, lanes.number))
             lanes.check(waiting)
             asks = any(order.asks_for_resources and order.times for order in waiting)
             measured = Measured(
-                self.settings.engine,
-                lanes,
-                exporters,
-                self.observer,
-                Cache().root / DURATIONS,
-                self.recorder,
+                *(self.settings.engine, lanes, exporters, self.observer, self.recorder),
+                durations=Cache().root / "durations.json",
                 machine=lanes.machine() if asks else None,
-                budget=budget,
-                package_folders={facts.build.name: facts.package_folder for facts in self.facts},
+                budget=None if time_budget_s is None else Budget(time_budget_s),
+                folders={facts.build.name: facts.package_folder for facts in self.facts},
             )
-            interrupted = measured.execute(orders, done)
-        for name, files in measured.run.changed_files.items():
-            self.observer.error(changed(name, files))
-        return MeasuredRun(
-            measured.run,
-            tuple(orders),
-            measured.run_id,
-            interrupted,
-            frozenset(measured.unsaved),
-            measured.is_stored,
-        )
+            found = measured.execute(orders, done)
+        for name, files in found.run.changed_files.items():
+            self.observer.error(
+                f'Files of build "{name}" changed during the run, and results may be of other '
+                f"code: {files.summary}\n"
+                "  Measure again; a statement must not write into the build."
+            )
+        budgets = [budget for case in found.run.cases if (budget := case.outcome.skipped_by_budget)]
+        if budgets and all(case.outcome.status is Status.SKIPPED for case in found.run.cases):
+            # Else a run that measured nothing would be taken for one that found nothing.
+            raise UsageError(
+                f"no case was measured within the time budget of {budgets[0]}",
+                "The servers of a build take about 20 s to start. Give more.",
+            )
+        return found
 
     @contextlib.contextmanager
     def keeping(self) -> Iterator[Self]:
@@ -251,55 +251,15 @@ class BuildRunner:
             settings.allocator, settings.pin_isa or "", layout, callgrind_out=callgrind_out
         )
         asked = Opening(
-            settings.engine,
-            self.facts,
-            profile,
-            settings.jobs,
-            settings.cores,
+            *(settings.engine, self.facts, profile, settings.jobs, settings.cores),
             self.observer.note,
         )
         with contextlib.closing(lanes_named(settings.lanes).open(asked)) as lanes:
             yield lanes
 
 
-def plan(
-    cases: Sequence[Case],
-    facts: BuildFacts,
-    make_order: Callable[..., WorkOrder],
-    *,
-    needs: Collection[Requirement] = frozenset(Requirement),
-    skip: bool,
-) -> list[WorkOrder]:
-    """The orders of one build; with ``skip``, what it cannot do is refused instead of an error.
-
-    Raises:
-        BuildError: the build is missing something that the cases need, and ``skip`` is not set.
-    """
-    orders = [make_order(case, facts.build) for case in cases]
-    for requirement in missing(facts, needs):
-        affected = [order for order in orders if requirement.affects(order)]
-        if affected and not skip:
-            raise BuildError(requirement.what, f"{requirement.remedy}     or  --skip-unavailable")
-        orders = [requirement.reduced(order) if order in affected else order for order in orders]
-    refusals = runtime_refusals(facts.build, {case.autolabels.runtime for case in cases})
-    return [
-        attrs.evolve(
-            order, refusal=order.refusal or refusals.get(order.case.autolabels.runtime, "")
-        )
-        for order in orders
-    ]
-
-
 RunnerOf: TypeAlias = Callable[..., BuildRunner]
 """Makes a runner of what `BuildRunner.of` does, perhaps one that is there."""
-
-
-def changed(build: str, files: ChangedFiles) -> str:
-    """What makes the results of a run doubtful."""
-    return (
-        f'Files of build "{build}" changed during the run, and results may be of other code: '
-        f"{files.summary}\n  Measure again; a statement must not write into the build."
-    )
 
 
 def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
@@ -309,7 +269,7 @@ def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
         f"torch {fingerprint.torch}",
         f"Python {fingerprint.python}",
         fingerprint.valgrind or "no valgrind",
-        f"{lanes} lane{'' if lanes == 1 else 's'}",
+        f"{lanes} worker{'' if lanes == 1 else 's'}",
         f"hermetic v{fingerprint.profile_version}",
         f"engine {engine}",
     ]

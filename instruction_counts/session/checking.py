@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -11,20 +12,24 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.core.types import Language
+from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.records import Complete
+from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
-from instruction_counts.gate.gate import FailOn, Gate, Previous, apply_limits, read_previous
+from instruction_counts.gate.gate import FailOn, Gate, apply_limits, exceeded_in
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.comparing import Compared, ComparedBuilds
+from instruction_counts.session.comparing import (
+    Compared,
+    can_verify,
+    count_again,
+    measure_sides,
+)
 from instruction_counts.session.sides import Runs, read_side
-from instruction_counts.session.time_budget import planned
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
 
@@ -42,22 +47,23 @@ class CheckRequest:
     fail_on: FailOn = FailOn.REGRESSION
     allow_different: bool = False
     """Whether another compiler, C library, Python or instruction set is accepted."""
-    previous: Previous = attrs.field(factory=Previous)
+    exceeded: frozenset[CaseKey] = frozenset()
+    """What exceeded its limit in the last check."""
 
     @classmethod
     def of(
-        cls, file: Path, selection: Selection | None = None, previous: Path | None = None
+        cls, file: Path, selection: Selection, previous: Path | None = None, **how: Any
     ) -> CheckRequest:
-        """The request to check the selected cases of ``file``, without limits.
+        """The request to check the selected cases of ``file``; ``how`` are further fields.
 
         ``previous`` is the JSON file of the last check, if it exists.
 
         Raises:
             DataError: a file cannot be read, or holds something else.
         """
-        wanted = selection or Selection()
-        last = Previous() if previous is None else read_previous(previous)
-        return cls(file, selected_cases(read_baseline(file), wanted), wanted, previous=last)
+        exceeded = frozenset() if previous is None else exceeded_in(previous)
+        cases = selected_cases(read_baseline(file), selection)
+        return cls(file, cases, selection, exceeded=exceeded, **how)
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
@@ -65,27 +71,16 @@ class CheckRequest:
         Raises:
             UsageError: the counts of ``side`` are other counts, and that is not allowed.
         """
-        self.refuse_obstacles(side)
-        return self.baseline.compared(side, self.file.name, complete)
-
-    def refuse_obstacles(self, side: Side) -> None:
-        """Name what makes the counts of ``side`` other counts.
-
-        Raises:
-            UsageError: something does, and is not allowed.
-        """
         refused = self.baseline.obstacles(side, allow_different=self.allow_different)
         if not refused:
-            return
+            return self.baseline.compared(side, self.file.name, complete)
         texts = "\n  ".join(
             f"{found.name}: {found.base or 'none'} in the baseline, {found.new or 'none'} now"
             for found in refused
         )
-        instead = (
-            "Check where the baseline was made"
-            if any(obstacle.prevents for obstacle in refused)
-            else "Compare anyway with --allow-different"
-        )
+        is_final = any(obstacle.prevents for obstacle in refused)
+        here = "Compare anyway with --allow-different"
+        instead = "Check where the baseline was made" if is_final else here
         raise UsageError(
             f"{self.file} was recorded under different conditions:\n  {texts}",
             f"{instead}, or make a new baseline:",
@@ -103,7 +98,7 @@ class CheckRequest:
                 if difference.verdict is not Verdict.MISSING
             )
             comparison = attrs.evolve(comparison, differences=tuple(known))
-        gate = apply_limits(comparison, self.limits, self.fail_on, self.previous.exceeded)
+        gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded)
         return Check(gate, compared.interrupted, compared.is_sound)
 
 
@@ -120,14 +115,12 @@ class Check:
     def require_comparison(self) -> None:
         """Refuse a check of nothing, which did not pass.
 
-        What failed is not refused: that says more.
-
         Raises:
             UsageError: no case was counted on both sides, with the same code.
         """
         if not (self.gate.compares or self.gate.fails or self.gate.has_failed_cases):
             raise UsageError(
-                "nothing was compared: no case was counted on both sides, with the same code",
+                "nothing was compared: no case with the same code has a count in both",
                 "The reasons are above. Check a counted run, or accept one: baseline accept",
             )
 
@@ -166,40 +159,21 @@ def check_build(
     (facts,) = runner.facts
     refuse_unfit(facts, request.baseline)
     # A side without cases is refused for the same reasons, before it takes time.
-    fingerprint = settings.fingerprint(facts)
-    request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
+    request.compared(Side(build.name, settings.engine, settings.fingerprint(facts), {}), as_it_is)
     cases = load_cases(definitions, request.selection)
     with runner.keeping() as kept:
-        builds = ComparedBuilds(kept, cases)
-        measured = builds.measure(
-            planned(time_budget_s, cases, store, moved=request.previous.moved)
-        )
-        comparison = request.compared(measured.sides[build.name], runner.completed)
-        compared = Compared(
-            comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
-        )
-        if comparison.suspects and layouts != 0 and not compared.interrupted:
-            compared = _verified(builds, compared, request.baseline, layouts)
-    return request.check(compared)
-
-
-def _verified(
-    builds: ComparedBuilds, compared: Compared, baseline: Baseline, layouts: int | None
-) -> Compared:
-    """The suspects counted again in layouts of the build; the baseline remembers its own."""
-    if not builds.can_verify():
-        return compared
-    comparison = compared.comparison
-    try:
-        verified, (new,) = builds.count_again(
-            comparison,
-            (comparison.new,),
-            layouts,
-            lambda again: verified_against(comparison, baseline, again.counts[0]),
-        )
-    except KeyboardInterrupt:
-        return attrs.evolve(compared, interrupted=True)
-    return attrs.evolve(compared, comparison=attrs.evolve(verified, new=new))
+        measured = measure_sides(kept, cases, time_budget_s)
+        comparison = request.compared(measured.sides[build.name], kept.completed)
+        interrupted = measured.interrupted
+        if comparison.suspects and layouts != 0 and not interrupted and can_verify(kept):
+            try:  # the baseline remembers its own layouts
+                comparison = count_again(
+                    *(kept, cases, comparison, layouts),
+                    lambda again: verified_against(comparison, request.baseline, again.counts[0]),
+                )
+            except KeyboardInterrupt:
+                interrupted = True
+    return request.check(Compared(comparison, interrupted, measured.is_sound))
 
 
 def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
@@ -219,7 +193,7 @@ def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
 
 
 def accept_run(
-    run: str,
+    run: str | Side,
     file: Path,
     selection: Selection,
     runs: Runs,
@@ -233,32 +207,15 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
-    return accept_side(
-        *(read_side(run, runs), file, selection, runs.completed),
-        prune=prune,
-        allow_different=allow_different,
-    )
-
-
-def accept_side(
-    side: Side,
-    file: Path,
-    selection: Selection,
-    complete: Complete,
-    *,
-    prune: bool = False,
-    allow_different: bool = False,
-) -> Acceptance:
-    """The same of a side."""
+    side = read_side(run, runs) if isinstance(run, str) else run
     before = read_baseline(file) if file.exists() else None
-    mine = selected_cases(before, selection).cases if before is not None else {}
     return accept(
         before,
         narrowed(side, selection),
-        mine,
+        selected_cases(before, selection).cases if before is not None else {},
         prune=prune,
         allow_different=allow_different,
-        complete=complete,
+        complete=runs.completed,
     )
 
 

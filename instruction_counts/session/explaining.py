@@ -1,22 +1,30 @@
-"""Where the instructions of a case go: on one side, or from one side to another."""
+"""Where the instructions of a case go: on one side, or from one side to another.
+
+The lines of Python functions that changed come from the files of the builds that executed them.
+Nothing is imported: a process of this interpreter parses the files.
+"""
 
 from __future__ import annotations
 
-import difflib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, TypeAlias
 
 import attrs
 
+from instruction_counts.analysis.attribution.causes import executed_changes
 from instruction_counts.analysis.attribution.functions import FunctionDifference, difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.builds.inquiry import inquire
 from instruction_counts.core.types import CaseKey
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
 from instruction_counts.domain.outcomes import FunctionCosts, Status
 from instruction_counts.domain.records import Complete, as_it_is
-from instruction_counts.domain.selection import Selection
-
-_NAMED = 12
+from instruction_counts.domain.selection import Selection, only_key, select_keys
 
 
 @attrs.frozen
@@ -39,30 +47,29 @@ def explain_sides(
     Raises:
         UsageError: no case is selected, or several are; or a side has no count of it.
     """
-    key = _only_key(sides, selection)
-    sides = [_completed(side, key, complete) for side in sides]
-    costs = [_costs(key, side, sides) for side in sides]
+    known = dict.fromkeys(key for side in sides for key in side.records)
+    where = " or ".join(side.title for side in sides)
+    key = only_key(select_keys(known, selection, where), selection)
+    sides = [_completed(side, key, sides, complete) for side in sides]
+    costs = [_costs(key, side) for side in sides]
     base = costs[0] if len(costs) > 1 else None
     return Explained(key, tuple(sides), difference(base, costs[-1]))
 
 
-def _completed(side: Side, key: CaseKey, complete: Complete) -> Side:
-    record = side.records.get(key)
-    if record is None:
-        return side
-    return attrs.evolve(side, records={**side.records, key: complete(record)})
-
-
-def _costs(key: CaseKey, side: Side, sides: Sequence[Side]) -> FunctionCosts:
+def _completed(side: Side, key: CaseKey, sides: Sequence[Side], complete: Complete) -> Side:
     record = side.records.get(key)
     if record is None:
         other = next(side for side in sides if key in side.records)
         raise UsageError(
             f"{key.title} is in {other.title}, and not in {side.title}",
-            "Measure it on both sides:",
+            "Measure it with both builds:",
             f"run --only {shlex.quote(key.path)}",
         )
-    outcome = record.outcome
+    return attrs.evolve(side, records={**side.records, key: complete(record)})
+
+
+def _costs(key: CaseKey, side: Side) -> FunctionCosts:
+    outcome = side.records[key].outcome
     if outcome.status is not Status.OK:
         why = f": {outcome.failure.summary}" if outcome.failure is not None else ""
         raise UsageError(
@@ -77,35 +84,111 @@ def _costs(key: CaseKey, side: Side, sides: Sequence[Side]) -> FunctionCosts:
     return outcome.functions
 
 
-def _only_key(sides: Sequence[Side], selection: Selection) -> CaseKey:
-    known = list(dict.fromkeys(key for side in sides for key in side.records))
-    labelled = [key for key in known if Selection(selection.only).keeps_key(key)]
-    (label,) = selection.only
-    if not labelled:
-        titles = " or ".join(side.title for side in sides)
-        raise UsageError(
-            f"no case of {titles} matches '{label}'.{_near(label, known)}",
-            "LABEL is a glob over the label path, as for --only.",
-        )
-    kept = [key for key in labelled if selection.keeps_key(key)]
-    if len(kept) == 1:
-        return kept[0]
-    found = [f"  {key.title}" for key in kept or labelled]
-    listed = "\n".join([*found[:_NAMED], *(["  …"] if len(found) > _NAMED else [])])
-    remedy = "Narrow it: a longer LABEL, --language, --runtime, --autograd or --num-threads."
-    if not kept:
-        raise UsageError(f"'{label}' has no case of these modes; it has\n{listed}", remedy)
-    raise UsageError(f"{len(kept)} cases match '{label}':\n{listed}", remedy)
+# Source
 
 
-def _near(label: str, known: Sequence[CaseKey]) -> str:
-    paths = {key.path.lower(): key.path for key in known}
-    names = {key.label[-1].lower(): key.path for key in known}
-    asked = label.lower().strip("/")
-    places: list[tuple[str, dict[str, str]]] = [(asked, paths), (asked.rpartition("/")[2], names)]
-    near = [
-        texts[found]
-        for text, texts in places
-        for found in difflib.get_close_matches(text, texts, n=2, cutoff=0.7)
+Ask: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Asks for functions in files: the request and the answer of ``worker/source_lines.py``."""
+
+
+def ask_worker(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a process of this interpreter finds.
+
+    Raises:
+        BuildError: it does not answer.
+    """
+    return inquire(default_build(), "find", request)
+
+
+def source_changes(
+    key: CaseKey, base: Side, new: Side, ask: Ask = ask_worker
+) -> tuple[SourceChange, ...]:
+    """The functions that were edited or that one side alone executes, the largest change first.
+
+    The sides hold the details of the case. What is merely called more or less often is left out.
+    """
+    before, after = (side.records[key].outcome.executed for side in (base, new))
+    if before is None or after is None:
+        return ()
+    changes = [
+        change
+        for change in executed_changes(before, after)
+        if change.kind is CauseKind.PYTHON and (change.edited or not (change.base and change.new))
     ]
-    return f" Near: {', '.join(dict.fromkeys(near))}." if near else ""
+    wanted = []
+    for change in changes:
+        wanted.append(_Wanted("base", base.package_folder, _own(change, before, after)))
+        wanted.append(_Wanted("new", new.package_folder, _own(change, after, before)))
+    asked = [item.request for item in wanted if item.path]
+    answer: Mapping[str, Any] = {"python": "", "functions": ()}
+    if asked:
+        answer = ask({"functions": asked})
+    answers = iter(answer["functions"])
+    # Changes are of one Python on both sides; digests of another one are others.
+    unchecked = "" if answer["python"] == before.python else before.python
+    found = [item.lines(next(answers) if item.path else None, unchecked) for item in wanted]
+    return tuple(
+        SourceChange(
+            *(change.where, change.name, of_base[0], of_new[0]),
+            remarks=tuple(remark for _, remark in (of_base, of_new) if remark),
+        )
+        for change, of_base, of_new in zip(changes, found[::2], found[1::2], strict=True)
+    )
+
+
+def _own(change: Cause, mine: Executed, theirs: Executed) -> PythonFunction | None:
+    """The first function of that name that one side executes, and not the other."""
+    known, found = (
+        [
+            function
+            for function in executed.functions or ()
+            if (function.file, function.name) == (change.where, change.name)
+        ]
+        for executed in (theirs, mine)
+    )
+    digests = {function.digest for function in known}
+    return next((function for function in found if function.digest not in digests), None)
+
+
+@attrs.frozen
+class _Wanted:
+    """A function of one side, to be looked for."""
+
+    role: str
+    folder: str
+    function: PythonFunction | None
+    """None where that side does not execute it."""
+
+    @property
+    def path(self) -> str:
+        """Its file; empty where it has none, or nobody knows where that lies."""
+        if self.function is None or not self.function.line or not self.folder:
+            return ""
+        file = PurePosixPath(self.function.file)
+        is_below = not file.is_absolute() and ".." not in file.parts
+        return str(PurePosixPath(self.folder) / file) if is_below else ""
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What is asked for."""
+        assert self.function is not None, "it has a path"
+        return {"path": self.path, "line": self.function.line, "name": self.function.name}
+
+    def lines(
+        self, answer: Mapping[str, Any] | None, unchecked: str
+    ) -> tuple[SourceLines | None, str]:
+        """Its lines, and a remark on them; ``unchecked`` is a Python whose digests are unknown."""
+        if self.function is None:
+            return None, ""
+        place = f"{self.role}: {self.path or self.function.file}"
+        if answer is None:
+            where = "where it lies is not known" if self.function.line else "no file holds it"
+            return None, f"{place}: {where}"
+        problem = answer.get("problem")
+        if problem == "gone":
+            return None, f"{place} is gone"
+        if problem or not (unchecked or self.function.digest in answer["digests"]):
+            return None, f"{place} has changed since the run"
+        lines = SourceLines(self.function.line, tuple(answer["lines"]), not unchecked)
+        remark = f"{place} may have changed since the run: Python {unchecked} is not here"
+        return lines, remark if unchecked else ""

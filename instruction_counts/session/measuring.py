@@ -1,16 +1,18 @@
-"""The steps of a run: the orders, the engine, and the run that grows with each outcome."""
+"""A run that grows: every outcome is recorded, shown and saved as it comes."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import attrs
 
 from instruction_counts import __version__
+from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint, known_at_first
@@ -24,14 +26,12 @@ from instruction_counts.domain.records import (
     as_it_is,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.events import Event, Finished, Observer
+from instruction_counts.execution.events import Finished, Observer
 from instruction_counts.execution.lanes import Lanes
 from instruction_counts.execution.order import Budget, longest_first, note_durations, read_durations
 from instruction_counts.execution.scheduler import execute, refused
-from instruction_counts.session.recording import Recorder, Recording
-
-DURATIONS = "durations.json"
-"""Where, in the cache folder, it is noted how long cases take."""
+from instruction_counts.session.recording import Recording
+from instruction_counts.storage.store import Store
 
 
 class Exporter(Protocol):
@@ -45,73 +45,99 @@ class Exporter(Protocol):
         """
 
 
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
-
-
 def remaining(orders: Iterable[WorkOrder], done: Run | None) -> list[WorkOrder]:
     """What ``done`` does not hold of ``orders``."""
     known = {record.identity: record for record in done.cases} if done is not None else {}
     return [order for order in orders if not _holds(known, order)]
 
 
+@attrs.frozen
+class MeasuredRun:
+    """A run that was measured, and what became of it."""
+
+    run: Run
+    orders: tuple[WorkOrder, ...]
+    run_id: int | None = None
+    """The number under which it is stored, as far as it is; None where nothing stores it."""
+    interrupted: bool = False
+    unsaved: frozenset[Exporter] = frozenset()
+    """The exporters that could not write the end of the run."""
+    is_stored: bool = True
+    """Whether the whole run is stored, where it was to be."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether, beside that, every build was the same to the end."""
+        return self.is_stored and not self.run.changed_files
+
+    @property
+    def sides(self) -> dict[str, Side]:
+        """What was measured of each build, by its name."""
+        title = "" if self.run_id is None else f"run {self.run_id}, "
+        return {
+            name: side_of(self.run, name, title + name, self.run_id) for name in self.run.builds
+        }
+
+    @property
+    def ordered(self) -> tuple[Record, ...]:
+        """The records of the orders: a resumed run holds whatever else its file held."""
+        asked = {(order.build.name, order.case.key) for order in self.orders}
+        return tuple(record for record in self.run.cases if record.identity in asked)
+
+    @property
+    def has_failed_cases(self) -> bool:
+        """Whether a case that was ordered failed or took too long."""
+        failed = {Status.FAILED, Status.TIMEOUT}
+        return any(record.outcome.status in failed for record in self.ordered)
+
+    def finished(self) -> Self:
+        """The same, unless it was interrupted, which raises `KeyboardInterrupt` once more."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+
+@attrs.define(eq=False)
 class Measured:
-    """A run that grows: every outcome is recorded, shown and saved as it comes."""
+    """A run that grows."""
 
-    def __init__(
-        self,
-        engine: str,
-        lanes: Lanes,
-        exporters: Collection[Exporter],
-        observer: Observer,
-        durations: Path | None = None,
-        recorder: Recorder | None = None,
-        now: Callable[[], dt.datetime] = _now,
-        machine: Machine | None = None,
-        budget: Budget | None = None,
-        package_folders: Mapping[str, str] | None = None,
-    ) -> None:
-        self._budget, self._observer = budget, observer
-        self._changed_files: dict[str, ChangedFiles] = {}
-        self._folders = dict(package_folders or {})
-        self._engine, self._exporters, self._lanes = engine, tuple(exporters), lanes
-        self._machine = machine
-        self._durations, self._recorder = durations, recorder
-        self._recording: Recording | None = None
-        self._complete = recorder.completed if recorder is not None else as_it_is
-        self._started_at = now().isoformat(timespec="seconds")
-        self._records: list[Record] = []
-        self._before: Run | None = None
-        self.unsaved: set[Exporter] = set()
-        """Those that could not write the last state of the run."""
+    engine: str
+    _lanes: Lanes
+    _exporters: Collection[Exporter]
+    _observer: Observer
+    _recorder: Store | None = None
+    _durations: Path | None = None
+    """Where it is noted how long cases take."""
+    _machine: Machine | None = None
+    _budget: Budget | None = None
+    _folders: Mapping[str, str] = attrs.field(factory=dict)
+    """Where the packages of each build are."""
+    _unsaved: set[Exporter] = attrs.field(factory=set, init=False)
+    """Those that could not write the last state of the run."""
+    _records: list[Record] = attrs.field(factory=list, init=False)
+    _changed_files: dict[str, ChangedFiles] = attrs.field(factory=dict, init=False)
+    _recording: Recording | None = attrs.field(default=None, init=False)
+    _before: Run | None = attrs.field(default=None, init=False)
+    _started_at: str = attrs.field(init=False)
 
-    @property
-    def run_id(self) -> int | None:
-        """The number that the recorder gave; None where there is none."""
-        return None if self._recording is None else self._recording.run_id
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the recorder has the whole run, to its end; true where there is none."""
-        return self._recorder is None or (
-            self._recording is not None and self._recording.is_complete
-        )
+    @_started_at.default
+    def _now(self) -> str:
+        return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
 
     @property
     def run(self) -> Run:
         """The run, as far as it is."""
-        builds = dict(self._lanes.fingerprints)
-        machine = self._machine
+        builds, machine, folders = dict(self._lanes.fingerprints), self._machine, self._folders
         if self._before is not None:
-            builds = {**self._before.builds, **builds}
-            builds = {name: _completed(build, self._before, name) for name, build in builds.items()}
-            machine = machine or self._before.machine
-        records, changed = tuple(self._records), self._changed_files
-        start = __version__, self._engine, builds, records, self._started_at, machine
-        return Run(*start, changed, self._folders)
+            before = self._before
+            builds = {**before.builds, **builds}
+            builds = {name: _completed(build, before, name) for name, build in builds.items()}
+            machine, folders = machine or before.machine, {**before.package_folders, **folders}
+        start = __version__, self.engine, builds, tuple(self._records), self._started_at, machine
+        return Run(*start, self._changed_files, dict(folders))
 
-    def execute(self, orders: Sequence[WorkOrder], done: Run | None) -> bool:
-        """Measure ``orders``, but for those that ``done`` holds; True if interrupted.
+    def execute(self, orders: Sequence[WorkOrder], done: Run | None = None) -> MeasuredRun:
+        """Measure ``orders``, but for those that ``done`` holds.
 
         What ``done`` holds beyond the orders is kept too, however it ended and on whatever build,
         so that its file loses nothing.
@@ -120,13 +146,16 @@ class Measured:
             DataError: ``done`` was measured by another engine, or on another build.
         """
         waiting = remaining(orders, done)
-        known = {record.identity: record for record in done.cases} if done is not None else {}
-        asked = {(order.build.name, order.case.key) for order in waiting}
-        self._records = [record for identity, record in known.items() if identity not in asked]
         if done is not None:
             self._go_on_from(done)
+            asked = {(order.build.name, order.case.key) for order in waiting}
+            self._records = [record for record in done.cases if record.identity not in asked]
         if self._durations is not None:
-            waiting = longest_first(waiting, read_durations(self._durations))
+            known = read_durations(self._durations)
+            if self._budget is None:
+                waiting = longest_first(waiting, known)
+            else:  # as many cases as possible fit
+                waiting.sort(key=lambda order: known.get(order.case.definition_hash, math.inf))
         if self._recorder is not None:
             number = self._recorder.begin(self.run)
             self._recording = Recording(number, self._recorder, self._observer)
@@ -138,26 +167,32 @@ class Measured:
             pass
         finally:
             self._changed_files |= self._lanes.changed_files()
-            self._restore_order(orders)
+            # Lanes finish in any order; files and tables follow the definitions.
+            places = {(order.build.name, order.case.key): at for at, order in enumerate(orders)}
+            self._records.sort(key=lambda record: places.get(record.identity, len(places)))
             if self._recording is not None:
                 self._recording.finish(self.run, interrupted=interrupted)
             self._save(final=True)
             self._note_durations()
-        return interrupted
+        recording = self._recording
+        return MeasuredRun(
+            *(self.run, tuple(orders), None if recording is None else recording.run_id),
+            interrupted,
+            frozenset(self._unsaved),
+            recording is None or recording.is_complete,
+        )
 
     def _go_on_from(self, done: Run) -> None:
         for name, fingerprint in self._lanes.fingerprints.items():
             before = done.builds.get(name)
             same = before and known_at_first(before) == known_at_first(fingerprint)
-            if done.engine != self._engine or not same:
+            if done.engine != self.engine or not same:
                 raise DataError(
                     f'--resume: the file was measured by another engine or build than "{name}" is',
                     "Measure anew without --resume, or name the same build, and the engine that "
                     f"counted: --engine {done.engine}",
                 )
-        self._before = done
-        self._changed_files = dict(done.changed_files)
-        self._folders = {**done.package_folders, **self._folders}
+        self._before, self._changed_files = done, dict(done.changed_files)
 
     def _measure(self, orders: Sequence[WorkOrder]) -> None:
         possible = []
@@ -172,33 +207,27 @@ class Measured:
             self._observer.progress(len(possible)) as progress,
         ):
             for event in events:
-                checked = _checked(event)
-                if isinstance(checked, Finished):
-                    self._add(checked)
-                    if checked.outcome.skipped_by_budget:
-                        continue
-                progress.show(checked)
+                if not isinstance(event, Finished):
+                    progress.show(event)
+                    continue
+                finished = Finished(event.order, as_expected(event.order.case, event.outcome))
+                self._add(finished)
+                if not finished.outcome.skipped_by_budget:
+                    progress.show(finished)
 
     def _add(self, event: Finished) -> None:
         record = Record.of(event.order.case, event.order.build.name, event.outcome)
         self._records.append(record)
         if self._recording is not None:
-            stored = self._recording.add(record)
-            record = stored.get(record.identity, record)
-            self._lighten(stored)
+            # What is stored need not stay in memory: a run may have any number of cases. Nearly
+            # always it is the last one.
+            stored = dict(self._recording.add(record))
+            for place in reversed(range(len(self._records))):
+                if not stored:
+                    break
+                light = stored.pop(self._records[place].identity, None)
+                self._records[place] = light or self._records[place]
         self._save(final=False)
-
-    def _lighten(self, stored: Mapping[Identity, Record]) -> None:
-        # What is stored need not stay in memory: a run may have any number of cases. Nearly always
-        # it is the last one.
-        left = len(stored)
-        for place in reversed(range(len(self._records))):
-            if not left:
-                return
-            light = stored.get(self._records[place].identity)
-            if light is not None:
-                self._records[place] = light
-                left -= 1
 
     def _note_durations(self) -> None:
         if self._durations is not None:
@@ -209,27 +238,19 @@ class Measured:
             }
             note_durations(self._durations, known)
 
-    def _restore_order(self, orders: Sequence[WorkOrder]) -> None:
-        # Lanes finish in any order; files and tables follow the definitions. What was skipped
-        # comes last, the least likely to have changed first.
-        places = {(order.build.name, order.case.key): place for place, order in enumerate(orders)}
-        skipped_by_budget = [record for record in self._records if record.outcome.skipped_by_budget]
-        self._records = [record for record in self._records if not record.outcome.skipped_by_budget]
-        self._records.sort(key=lambda record: places.get(record.identity, len(places)))
-        self._records += reversed(skipped_by_budget)
-
     def _save(self, *, final: bool) -> None:
         # A file that could not be written is reported once, and tried again only at the end:
         # measuring goes on, and what is measured is stored.
+        complete = as_it_is if self._recorder is None else self._recorder.completed
         for exporter in self._exporters:
-            was_reported = exporter in self.unsaved
+            was_reported = exporter in self._unsaved
             if was_reported and not final:
                 continue
             try:
-                exporter.update(self.run, final=final, complete=self._complete)
-                self.unsaved.discard(exporter)
+                exporter.update(self.run, final=final, complete=complete)
+                self._unsaved.discard(exporter)
             except UsageError as error:
-                self.unsaved.add(exporter)
+                self._unsaved.add(exporter)
                 if not was_reported:
                     self._observer.error(f"The file with the results is not up to date: {error}")
 
@@ -240,13 +261,6 @@ def _completed(now: Fingerprint, before: Run, build: str) -> Fingerprint:
         return now
     then = before.builds[build]
     return attrs.evolve(now, **{name: getattr(then, name) for name in KNOWN_LATER})
-
-
-def _checked(event: Event) -> Event:
-    """The event; a case that computed something else than was expected failed."""
-    if not isinstance(event, Finished):
-        return event
-    return attrs.evolve(event, outcome=as_expected(event.order.case, event.outcome))
 
 
 def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:

@@ -14,7 +14,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import Runs, read_side
-from instruction_counts.sources.inputs import parse_input
+from instruction_counts.sources.inputs import check, inputs_of, parse_input, parse_source
 from instruction_counts.sources.models.layers import (
     ModelTrace,
     TraceMode,
@@ -22,7 +22,6 @@ from instruction_counts.sources.models.layers import (
     take_apart,
     unique_layers,
 )
-from instruction_counts.sources.models.sources import check, inputs_of, parse_source
 from instruction_counts.sources.models.writer import definition_file
 from instruction_counts.system.files import check_writable, unwritable, write_atomically
 
@@ -30,96 +29,73 @@ _TIMEOUT_S = 600.0
 
 
 @attrs.frozen
-class GenerationRequest:
-    """Which models, and how they are taken apart; models and inputs as the options are written."""
-
-    models: tuple[str, ...]
-    inputs: tuple[str, ...]
-    mode: TraceMode
-    batch_size: int | None = None
-
-
-@attrs.frozen
 class Generated:
     """What was written, and where."""
 
     output: Path
-
     traces: list[ModelTrace]
     layers: Sequence[UniqueLayer]
 
 
 def generate(
-    request: GenerationRequest, builds: Sequence[Build], output: Path, *, force: bool = False
+    models: Sequence[str],
+    inputs: Sequence[str],
+    mode: TraceMode,
+    build: Build,
+    output: Path,
+    *,
+    batch_size: int | None = None,
+    force: bool = False,
 ) -> Generated:
     """Write the unique layers of the models to ``output``; ``force`` replaces what is there.
+
+    Models and inputs are as the options are written.
 
     Raises:
         UsageError: a model or an input is not understood, or the file cannot be written.
     """
-    sources = [parse_source(model) for model in request.models]
-    specs = [parse_input(text) for text in request.inputs]
-    mode, batch_size = request.mode, request.batch_size
+    sources, specs = list(map(parse_source, models)), list(map(parse_input, inputs))
     check(sources, specs)
-    if len(builds) != 1:
-        raise UsageError(
-            "models are analysed with one build", "Give --build once; the file runs on all."
-        )
     if output.suffix != ".py":
-        raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")
+        raise UsageError(f"--output {output}: a definition file ends in .py", "Choose such a name.")
     check_writable(output, "--output")  # taking models apart takes long
     if output.exists() and not force:
         raise UsageError(
             f"--output {output} exists", "Choose another file, or replace it with --force."
         )
     traces = [
-        take_apart(
-            builds[0], model, inputs_of(model, specs, batch_size), mode, timeout_s=_TIMEOUT_S
-        )
+        take_apart(build, model, inputs_of(model, specs, batch_size), mode, timeout_s=_TIMEOUT_S)
         for model in sources
     ]
     layers = unique_layers(traces)
     if not layers:
         raise UsageError("the models call nothing that can be measured", "See --level operators.")
-    again = _again(request, output)
+    options = [
+        *(word for model in models for word in ("--model", model)),
+        *(word for spec in inputs for word in ("--input", spec)),
+        *([] if batch_size is None else ["--batch-size", str(batch_size)]),
+        *([] if mode.level == "modules" else ["--level", mode.level]),
+        *(["--backward"] if mode.backward else []),
+        *(["--train"] if mode.training else []),
+        *(["--real-data"] if mode.real_data else []),
+        *("--output", str(output), "--force"),
+    ]
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(output, definition_file(traces, layers, mode, again, output.parent))
+        write_atomically(output, definition_file(traces, layers, mode, options, output.parent))
     except OSError as error:
         raise unwritable(output, "--output", error) from error
     return Generated(output, traces, layers)
 
 
-def _again(request: GenerationRequest, output: Path) -> list[str]:
-    """The options that write the same file again."""
-    mode = request.mode
-    words = [word for model in request.models for word in ("--model", model)]
-    words += [word for spec in request.inputs for word in ("--input", spec)]
-    words += [] if request.batch_size is None else ["--batch-size", str(request.batch_size)]
-    words += [] if mode.level == "modules" else ["--level", mode.level]
-    flags = {
-        "--backward": mode.backward,
-        "--train": mode.training,
-        "--real-data": mode.real_data,
-    }
-    words += [flag for flag, is_set in flags.items() if is_set]
-    return [*words, "--output", str(output), "--force"]
-
-
-@attrs.frozen
-class PredictionRequest:
-    """Which models are predicted, and from which of their layers."""
-
-    models: tuple[str, ...] = ()
-    """Empty for all that were measured."""
-    language: Language = Language.PYTHON
-    autograd: AutogradMode = AutogradMode.FORWARD
-
-
 def predict_models(
-    run: str, request: PredictionRequest, runs: Runs, observer: Observer
+    run: str,
+    models: Sequence[str],
+    modes: tuple[Language, AutogradMode],
+    runs: Runs,
+    observer: Observer,
 ) -> list[MeasuredModel]:
-    """The layers of each model of a stored run or a result file.
+    """The layers of each of ``models`` of a stored run or a result file; of none, of all.
 
     The observer learns which models have no such layers, unless they were asked for by name.
 
@@ -127,21 +103,18 @@ def predict_models(
         UsageError: there is no such run, or it has no such layers of a model.
     """
     side = read_side(run, runs)
-    modes = request.language, request.autograd
-    found = [measured(side.records.values(), name, *modes) for name in _names(side, request.models)]
+    found = [measured(side.records.values(), name, *modes) for name in _names(side, models)]
     missing = [model for model in found if not (model.layers and model.has_autograd)]
     present = [model for model in found if model.layers and model.has_autograd]
-    if not missing:
-        return present
-    names = ", ".join(model.model for model in missing)
-    spelled = ", ".join(mode.option for mode in modes)
-    text = f"{side.title} has no layers of {names} in {spelled}"
-    if request.models or not present:
-        written = "a file that generate wrote"
-        if any(model.layers for model in missing):
-            written += " with --backward"
-        raise UsageError(text, f"Measure {written}:", "run --definitions FILE")
-    observer.note(text)
+    if missing:
+        names = ", ".join(model.model for model in missing)
+        spelled = ", ".join(mode.option for mode in modes)
+        text = f"{side.title} has no layers of {names} in {spelled}"
+        if models or not present:
+            has_layers = any(model.layers for model in missing)
+            written = f"a file that generate wrote{' with --backward' if has_layers else ''}"
+            raise UsageError(text, f"Measure {written}:", "run --definitions FILE")
+        observer.note(text)
     return present
 
 

@@ -24,7 +24,6 @@ from instruction_counts.sources.operators.catalogue import (
     load_public_operators,
     load_schemas,
 )
-from instruction_counts.sources.operators.definitions import definitions_of
 from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Template
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.sizes import (
@@ -34,24 +33,14 @@ from instruction_counts.sources.operators.sizes import (
     templates,
     usual_sizes,
 )
-from instruction_counts.sources.operators.source import remarks, selected, standard_file
+from instruction_counts.sources.operators.source import (
+    definitions_of,
+    remarks,
+    selected,
+    standard_file,
+)
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
-
-
-@attrs.frozen
-class SizesRequest:
-    """Which operator, over which sizes."""
-
-    operator: str
-    modes: Selection
-    """Eager and forward, where it does not say."""
-    sizes: str = ""
-    """A range or a list, as the option is written; empty is what the entry suggests."""
-    scale: tuple[str, ...] = ()
-    """The shapes that grow; empty is what the entry suggests."""
-    overrides: Overrides = attrs.field(factory=Overrides)
-    operators_file: Path | None = None
 
 
 @attrs.frozen
@@ -67,42 +56,46 @@ class MeasuredSizes:
 
 
 def measure_sizes(
-    request: SizesRequest,
+    operator: str,
+    modes: Selection,
     build: Build,
     settings: MeasurementSettings,
     store: Store,
     observer: Observer,
+    *,
+    sizes: str = "",
+    scale: Sequence[str] = (),
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    file: Path | None = None,
 ) -> MeasuredSizes:
     """Measure an operator at each size.
+
+    ``modes`` are eager and forward where they do not say. ``sizes`` are a range or a list, and
+    ``scale`` the shapes that grow, both as the options are written; empty is what the entry
+    suggests. ``file`` has the operators; None is the standard one.
 
     Raises:
         UsageError: there is no such operator, or no such sizes.
         KeyboardInterrupt: it was interrupted; what was finished is stored.
     """
-    entry = _one_entry(request.operator, request.operators_file)
-    shapes = templates(entry, request.scale)
-    stated = request.sizes or ("" if request.scale else entry.sizes)
-    sizes = sizes_in(stated) if stated else usual_sizes(shapes)
-    check_sizes(shapes, sizes)
+    entry = _one_entry(operator, file)
+    shapes = templates(entry, scale)
+    stated = sizes or ("" if scale else entry.sizes)
+    found = sizes_in(stated) if stated else usual_sizes(shapes)
+    check_sizes(shapes, found)
     observer.note(_shapes(shapes))
     modes = attrs.evolve(
-        request.modes,
-        runtimes=request.modes.runtimes or ("Eager",),
-        autograds=request.modes.autograds or ("Forward",),
+        modes, runtimes=modes.runtimes or ("Eager",), autograds=modes.autograds or ("Forward",)
     )
     schemas = load_schemas(default_build(), Cache())
-    by_size = over_sizes(
-        *(entry, request.overrides, shapes, sizes, schemas), named=bool(request.scale)
-    )
+    by_size = over_sizes(entry, overrides, shapes, found, schemas, named=bool(scale))
     made = {label: group for several in by_size.values() for label, group in several.items()}
-    for line in remarks((entry,), request.overrides, made.values()):
+    for line in remarks((entry,), overrides, made.values()):
         observer.note(line)
     runner = BuildRunner.of([build], settings, observer, store)
-    measured = runner.run(runner.orders(select(materialize(made), modes)))
-    if measured.interrupted:
-        raise KeyboardInterrupt
+    measured = runner.run(runner.orders(select(materialize(made), modes))).finished()
     size_of = {label: size for size, several in by_size.items() for label in several}
-    return MeasuredSizes(entry, tuple(sizes), size_of, measured.run, measured.is_sound)
+    return MeasuredSizes(entry, tuple(found), size_of, measured.run, measured.is_sound)
 
 
 def over_sizes(
@@ -130,11 +123,7 @@ def over_sizes(
 
 
 def _shapes(shapes: Mapping[str, Template]) -> str:
-    return ", ".join(f"{name}={_shape(shape)}" for name, shape in shapes.items())
-
-
-def _shape(shape: Sequence[int | str]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
+    return ", ".join(f"{name}=[{', '.join(map(str, shape))}]" for name, shape in shapes.items())
 
 
 def _one_entry(operator: str, file: Path | None) -> OperatorEntry:

@@ -7,43 +7,18 @@ import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import attrs
 
-from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete, Identity, Record, Run
 from instruction_counts.execution.events import Observer
 from instruction_counts.storage.json_files import keep
+from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
 
 _PAUSE = 20
 """How often as long as it took to learn that nothing can be stored, nothing is tried again."""
-
-
-class Recorder(Protocol):
-    """Keeps a run while it grows; the store is one.
-
-    All but `begin` raise `DataError` where the database cannot be read or written, and `UsageError`
-    where it has no such run any more.
-    """
-
-    def begin(self, run: Run) -> int:
-        """Make a run of this head and these cases; returns its number."""
-
-    def add(self, run_id: int, record: Record) -> Record:
-        """Keep one more case; returns it without its details, which `completed` reads again."""
-
-    def completed(self, record: Record) -> Record:
-        """The record with its details."""
-
-    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
-        """Keep what was seen to move the counts of cases, after their run has ended."""
-
-    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
-        """The run is at its end: its order and its fingerprints are final."""
 
 
 @attrs.define
@@ -54,7 +29,7 @@ class Recording:
     """
 
     run_id: int
-    _recorder: Recorder
+    _store: Store
     _observer: Observer
     _clock: Callable[[], float] = time.monotonic
     _keep: Callable[[Run, Complete], Path | None] = keep
@@ -77,20 +52,39 @@ class Recording:
     def finish(self, run: Run, *, interrupted: bool) -> None:
         """Store the end of the run, and whatever is not stored yet."""
         try:
-            self._recorder.finish(self.run_id, run, interrupted=interrupted)
+            self._store.finish(self.run_id, run, interrupted=interrupted)
         except UsageError as error:
-            self._finish_what_fits(run, error, interrupted=interrupted)
+            problem = error.message
         else:
             self._waiting.clear()
             self.is_complete = True
             self._tell_recovery()
+            return
+        while self._waiting and self._store_waiting():
+            pass
+        kept = tuple(record for record in run.cases if record.identity not in self._waiting)
+        is_whole = len(kept) == len(run.cases)
+        with contextlib.suppress(UsageError):
+            fitting = attrs.evolve(run, cases=kept)
+            self._store.finish(self.run_id, fitting, interrupted=interrupted or not is_whole)
+            self.is_complete = is_whole
+        if self.is_complete:
+            return
+        file = self._keep(run, self._store.completed)
+        again = "No file could be written either."
+        if file is not None:
+            again = (
+                f"All of its results are in {file}. When the database can be written: "
+                f"{program_name()} runs import {shlex.quote(str(file))}"
+            )
+        self._observer.error(f"Run {self.run_id} is not stored as a whole: {problem}\n  {again}")
 
     def _store_waiting(self) -> dict[Identity, Record]:
         begin = self._clock()
         stored: dict[Identity, Record] = {}
         for identity, record in list(self._waiting.items()):
             try:
-                stored[identity] = self._recorder.add(self.run_id, record)
+                stored[identity] = self._store.add(self.run_id, record)
             except UsageError as error:
                 # Next time the others come first, should it be that only this one does not fit.
                 self._waiting[identity] = self._waiting.pop(identity)
@@ -101,31 +95,6 @@ class Recording:
             del self._waiting[identity]
         self._tell_recovery()
         return stored
-
-    def _finish_what_fits(self, run: Run, error: UsageError, *, interrupted: bool) -> None:
-        while self._waiting and self._store_waiting():
-            pass
-        kept = tuple(record for record in run.cases if record.identity not in self._waiting)
-        is_whole = len(kept) == len(run.cases)
-        with contextlib.suppress(UsageError):
-            self._recorder.finish(
-                self.run_id,
-                attrs.evolve(run, cases=kept),
-                interrupted=interrupted or not is_whole,
-            )
-            self.is_complete = is_whole
-        if self.is_complete:
-            return
-        file = self._keep(run, self._recorder.completed)
-        again = (
-            f"All of its results are in {file}. When the database can be written: "
-            f"{program_name()} runs import {shlex.quote(str(file))}"
-            if file is not None
-            else "No file could be written either."
-        )
-        self._observer.error(
-            f"Run {self.run_id} is not stored as a whole: {error.message}\n  {again}"
-        )
 
     def _tell(self, error: UsageError) -> None:
         if not self._is_reported:

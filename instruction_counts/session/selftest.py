@@ -17,12 +17,11 @@ from instruction_counts.builds.links import places_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, RuntimeMode
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.verification import Verification
+from instruction_counts.session.verification import recount
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.system.folders import WorkFolder
 
@@ -55,14 +54,6 @@ class CaseNoise:
 
 
 @attrs.frozen
-class Selftest:
-    """What the rounds say of each case, and the first of them as a run that knows it."""
-
-    noises: tuple[CaseNoise, ...]
-    run: Run
-
-
-@attrs.frozen
 class Condition:
     """Something that is different in a round, and must not matter."""
 
@@ -84,20 +75,24 @@ CONDITIONS = (
 )
 
 
-def run_selftest(runner: BuildRunner, cases: Sequence[Case], layouts: int = 0) -> Selftest:
+def run_selftest(
+    runner: BuildRunner, cases: Sequence[Case], layouts: int = 0
+) -> tuple[tuple[CaseNoise, ...], Run]:
     """Count ``cases`` under all conditions, then in ``layouts`` other memory layouts.
+
+    Returns what the rounds say of each case, and the first of them as a run that knows it.
 
     Raises:
         BuildError: the build cannot be used.
     """
     rounds: list[Run] = []
     for condition in CONDITIONS:
-        runner.observer.note(f"{len(cases)} cases, {condition.title}")
-        # The first round becomes a run, which baselines are made from, too.
+        number = f"{len(cases)} case{'' if len(cases) == 1 else 's'}"
+        runner.observer.note(f"{number}, {condition.title}")
         rounds.append(counted(cases, runner, condition, executed=not rounds))
-    others = Verification(runner).count(cases, layouts).counts[0] if layouts else []
+    others = recount(runner, cases, layouts).counts[0] if layouts else []
     noises = noise_of(cases, rounds, others)
-    return Selftest(noises, with_floors(rounds[0], noises))
+    return noises, with_floors(rounds[0], noises)
 
 
 def selftest_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:
@@ -128,23 +123,19 @@ def noise_of(
     cases: Sequence[Case], rounds: Sequence[Run], layouts: Sequence[Mapping[CaseKey, int]]
 ) -> tuple[CaseNoise, ...]:
     """What the rounds, and the counts in other layouts, say of each case."""
-    outcomes = [{record.key: record.outcome for record in run.cases} for run in rounds]
-    return tuple(
-        CaseNoise(
-            case,
-            tuple(_count(found[case.key]) for found in outcomes),
-            tuple(found.get(case.key) for found in layouts),
-            all(_is_exact(found[case.key]) for found in outcomes),
-        )
-        for case in cases
-    )
+    by_round = [{record.key: record.outcome.instructions for record in run.cases} for run in rounds]
+    noises = []
+    for case in cases:
+        found = [counts[case.key] for counts in by_round]
+        repeats = tuple(None if count is None else count.per_run for count in found)
+        others = tuple(counts.get(case.key) for counts in layouts)
+        agree = all(count is not None and count.exact for count in found)
+        noises.append(CaseNoise(case, repeats, others, agree))
+    return tuple(noises)
 
 
 def with_floors(run: Run, noises: Sequence[CaseNoise]) -> Run:
-    """The run with what was seen to move its cases.
-
-    A case that failed in a round has none: of its noise nothing is known.
-    """
+    """The run with what was seen to move its cases; of one that failed, nothing is known."""
     floors = {
         noise.case.key: Noise(noise.noise, noise.layout_spread, len(noise.layouts))
         for noise in noises
@@ -152,14 +143,6 @@ def with_floors(run: Run, noises: Sequence[CaseNoise]) -> Run:
     }
     records = (attrs.evolve(record, noise=floors.get(record.key)) for record in run.cases)
     return attrs.evolve(run, cases=tuple(records))
-
-
-def _count(outcome: Outcome) -> int | None:
-    return None if outcome.instructions is None else outcome.instructions.per_run
-
-
-def _is_exact(outcome: Outcome) -> bool:
-    return outcome.instructions is not None and outcome.instructions.exact
 
 
 def _spread(counts: Sequence[int | None]) -> float:
@@ -184,24 +167,20 @@ def counted(
             for case in cases
         ]
         measured = attrs.evolve(runner, facts=(facts,)).run(orders)
-    if measured.interrupted:
-        raise KeyboardInterrupt
-    return measured.run
+    return measured.finished().run
 
 
 @contextlib.contextmanager
 def _inherited(variables: Mapping[str, str]) -> Iterator[None]:
     """Let what is started inherit ``variables``, and nothing after it."""
-    before = {name: os.environ.get(name) for name in variables}
+    before = dict(os.environ)
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextlib.contextmanager
@@ -242,12 +221,9 @@ def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
     links.make(folder)
     build = links.linked(facts.build, folder)
     python = str(build.python)
+    files = files_of(python, facts.torch_root, facts.library_paths)
     return attrs.evolve(
-        facts,
-        build=build,
-        interpreter=python,
-        places=places_of(build),
-        files=files_of(python, facts.torch_root, facts.library_paths),
+        facts, build=build, interpreter=python, places=places_of(build), files=files
     )
 
 

@@ -5,32 +5,68 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Self, TypeAlias
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
+from instruction_counts.storage.store import Store
+
+_LAST = "last"
+"""Names the newest stored run."""
 
 
-class Runs(Protocol):
-    """Where stored runs come from."""
+class LazyStore:
+    """The stored runs; their database is opened when the first of them is asked for."""
+
+    def __init__(self, db: str | Path | None) -> None:
+        self._db = db
+        self._store: Store | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
 
     def find(self, text: str) -> int | None:
-        """The number of the run of that number or tag; None if there is none."""
+        """See `Store.find`; ``last`` is the newest run, if none is tagged so.
+
+        Where there is no database, there is no such run, either.
+        """
+        try:
+            store = self.opened(must_exist=True)
+        except UsageError as error:
+            if isinstance(error, DataError):
+                raise
+            return None
+        found = store.find(text)
+        if found is None and text == _LAST:
+            return next((run.id for run in store.summaries()), None)
+        return found
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
-        """The run of that number, with the details of its outcomes or without."""
+        """See `Store.load`."""
+        return self.opened(must_exist=True).load(run_id, details=details)
 
     def completed(self, record: Record) -> Record:
-        """The record with its details, which are read from the run that it is stored in."""
+        """See `Store.completed`."""
+        is_here = record.stored_in is None
+        return record if is_here else self.opened(must_exist=True).completed(record)
+
+    def opened(self, *, must_exist: bool = False) -> Store:
+        """The store itself; made where there is none, unless it must exist."""
+        if self._store is None:
+            self._store = Store.open(self._db, must_exist=must_exist)
+        return self._store
 
 
-_ANYTHING = "a build, an interpreter, a JSON file"
-LAST = "last"
-"""Names the newest stored run."""
+Runs: TypeAlias = LazyStore | Store
+"""Where stored runs come from."""
 
 
 def named_sides(
@@ -44,22 +80,22 @@ def named_sides(
         UsageError: one names nothing, or a run that has not the builds for it.
         DataError: a file or the database cannot be read.
     """
-    roles = ("base", "new")
     known = {build.name: build for build in builds}
     found = [
         known.get(name) or _interpreter(name, role)
-        for name, role in zip(names, roles, strict=False)
+        for name, role in zip(names, ("base", "new"), strict=False)
     ]
-    if len(names) == 1 and found[0] is None:
-        sides = read_sides(names, runs)
+    if len(names) == 1:
+        sides = read_sides(names, runs) if found[0] is None else ()
         if len(sides) == 2:
             return sides[0], sides[1]
-    if len(names) == 1:
         raise UsageError(
-            f"{names[0]} is one side, and there is nothing to compare it with", "Name another one."
+            f"{names[0]} has one build, and there is nothing to compare it with",
+            "Name another one.",
         )
+    what = "a build, an interpreter, a JSON file"
     base, new = (
-        build or read_side(name, runs, _ANYTHING) for build, name in zip(found, names, strict=True)
+        build or read_side(name, runs, what) for build, name in zip(found, names, strict=True)
     )
     return base, new
 
@@ -72,9 +108,8 @@ def _interpreter(name: str, role: str) -> Build | None:
             f"there is no interpreter, virtual environment or file {name}", "Correct the path."
         )
     is_folder = path.is_dir() and (path / "bin" / "python").exists()
-    if not is_folder and not (path.is_file() and os.access(path, os.X_OK)):
-        return None
-    return parse_build(f"{role}={name}")
+    can_start = is_folder or (path.is_file() and os.access(path, os.X_OK))
+    return parse_build(f"{role}={name}") if can_start else None
 
 
 def read_sides(names: Sequence[str], runs: Runs) -> tuple[Side, ...]:
@@ -94,27 +129,23 @@ def read_sides(names: Sequence[str], runs: Runs) -> tuple[Side, ...]:
 def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
     """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
 
-    ``what`` is what else it could have been, for messages.
+    Where the run has several builds, ``:NAME`` after it says which. ``what`` is what else it could
+    have been, for messages.
 
     Records of a stored run come without their details: there can be any number of them.
-
-    Where the run has several builds, ``:NAME`` after it says which.
 
     Raises:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
     run, run_id, build = _find(text, runs, what)
+    names = ", ".join(run.builds)
+    if build is None and len(run.builds) != 1:
+        first = next(iter(run.builds), "NAME")
+        raise UsageError(f"{text} has several builds: {names}", f"Name one of them: {text}:{first}")
     if build is None:
-        if len(run.builds) != 1:
-            names = ", ".join(run.builds)
-            raise UsageError(
-                f"{text} has several builds: {names}",
-                f"Name one of them: {text}:{next(iter(run.builds), 'NAME')}",
-            )
-        build = next(iter(run.builds))
-    elif build not in run.builds:
-        names = ", ".join(run.builds)
+        (build,) = run.builds
+    if build not in run.builds:
         raise UsageError(f"{text}: the run has no build of that name", f"It has: {names}")
     return side_of(run, build, _title(text, run_id), run_id)
 
@@ -143,6 +174,6 @@ def _find(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Run, int | 
 
 def _title(text: str, run_id: int | None) -> str:
     name, _, build = text.partition(":")
-    if run_id is not None and name in {str(run_id), LAST}:
+    if run_id is not None and name in {str(run_id), _LAST}:
         return f"run {run_id}{f', {build}' if build else ''}"
     return Path(text).name

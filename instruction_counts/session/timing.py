@@ -12,7 +12,7 @@ from instruction_counts.core.types import Label
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.sources.appending import append, check_appendable
 from instruction_counts.sources.statements import cases_of, groups_of
@@ -27,7 +27,6 @@ class Saving:
 
     path: Path
     label: Label
-    option: str = "--definitions"
 
     @classmethod
     def at(cls, path: Path, label: str) -> Saving:
@@ -60,8 +59,8 @@ class Timed:
         failures = (found.record.outcome.failure for found in self.statements)
         if any(failure is not None and _NO_SCALAR in failure.message for failure in failures):
             return (
-                "The output is no scalar: end the statement in one (x.sum()), or name a variable "
-                "of the setup that has its shape: --gradient NAME."
+                "The output is not a scalar: end the statement in one (x.sum()), or name a "
+                "variable of the setup that has its shape: --gradient NAME."
             )
         return ""
 
@@ -76,23 +75,16 @@ def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | Non
     """
     groups = groups_of(asked)
     cases = cases_of(asked, groups)
-    labelled = {} if saving is None else _labelled(groups, saving.label)
+    labelled: dict[Label, GroupedBenchmark] = {}
     if saving is not None:
-        check_appendable(saving.path, tuple(labelled), saving.option)
-    measured = runner.run(runner.orders(cases))
-    if measured.interrupted:
-        raise KeyboardInterrupt
+        label = saving.label  # of several, each has its own below that
+        labelled = {label if len(groups) == 1 else (*label, *own): groups[own] for own in groups}
+        check_appendable(saving.path, tuple(labelled))
+    measured = runner.run(runner.orders(cases)).finished()
     succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)
     if saving is not None and succeeded:
-        append(saving.path, labelled, saving.option)
+        append(saving.path, labelled)
     return Timed(
         *(beside(measured.ordered), measured.run, measured.has_failed_cases, measured.is_sound),
         saved=tuple(labelled) if succeeded else (),
     )
-
-
-def _labelled(groups: dict[Label, GroupedBenchmark], label: Label) -> dict[Label, GroupedBenchmark]:
-    """The definitions under a label, each of several under its own below that."""
-    if len(groups) == 1:
-        return dict.fromkeys([label], *groups.values())
-    return {(*label, *own): group for own, group in groups.items()}

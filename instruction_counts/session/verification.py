@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -25,111 +25,98 @@ FRESH_SERVERS = 2
 
 @attrs.frozen
 class Recounted:
-    """What cases cost in further layouts: for each build, one mapping for each layout."""
+    """What was counted of cases in further layouts: for each build, one mapping for each layout."""
 
-    counts: list[list[dict[CaseKey, int]]]
-    functions: list[list[dict[CaseKey, FunctionCosts]]]
-    """What their functions cost, where that is known."""
+    outcomes: Sequence[Sequence[Mapping[CaseKey, Outcome]]]
 
-    @classmethod
-    def empty(cls, builds: int, layouts: int) -> Self:
-        """Nothing yet."""
-        return cls(
-            [[{} for _ in range(layouts)] for _ in range(builds)],
-            [[{} for _ in range(layouts)] for _ in range(builds)],
-        )
+    @property
+    def counts(self) -> list[list[dict[CaseKey, int]]]:
+        """What the cases cost; one that failed in a layout is not in it."""
+        return self._each(lambda of: None if of.instructions is None else of.instructions.per_run)
 
-    def add(self, build: int, layout: int, key: CaseKey, outcome: Outcome) -> None:
-        """Take in what a case cost in a layout, if it was counted there."""
-        if outcome.instructions is not None:
-            self.counts[build][layout][key] = outcome.instructions.per_run
-            if outcome.functions is not None:
-                self.functions[build][layout][key] = outcome.functions
+    @property
+    def functions(self) -> list[list[dict[CaseKey, FunctionCosts]]]:
+        """What their functions cost, where that is known."""
+        return self._each(lambda of: of.functions)
+
+    def _each(self, of: Callable[[Outcome], _Known | None]) -> list[list[dict[CaseKey, _Known]]]:
+        return [
+            [
+                {key: known for key, found in layout.items() if (known := of(found)) is not None}
+                for layout in layouts
+            ]
+            for layouts in self.outcomes
+        ]
 
     def followed_by(self, other: Recounted) -> Recounted:
         """These layouts, then those of ``other``; only cases that it has, too."""
-        keys = {key for counts in other.counts for layout in counts for key in layout}
-
-        def joined(
-            first: Sequence[Sequence[Mapping[CaseKey, _Known]]],
-            second: Sequence[Sequence[Mapping[CaseKey, _Known]]],
-        ) -> list[list[dict[CaseKey, _Known]]]:
-            return [
-                [{key: layout[key] for key in keys & {*layout}} for layout in (*before, *after)]
-                for before, after in zip(first, second, strict=True)
+        keys = {key for layouts in other.outcomes for of in layouts for key in of}
+        return Recounted(
+            [
+                [{key: of[key] for key in keys & {*of}} for of in (*before, *after)]
+                for before, after in zip(self.outcomes, other.outcomes, strict=True)
             ]
-
-        return Recounted(joined(self.counts, other.counts), joined(self.functions, other.functions))
-
-
-@attrs.frozen
-class Verification:
-    """Measures cases on builds again."""
-
-    runner: BuildRunner
-
-    def count(self, cases: Sequence[Case], layouts: int | None) -> Recounted:
-        """The counts of ``cases``, for each build.
-
-        Builds count a case one after the other on the same lane. A case that fails in a layout has
-        no count there. Each of ``layouts`` has servers of its own: types, names and libraries lie
-        elsewhere in it, too. None asks for a few layouts of the servers that are there, in which
-        what a case allocates lies elsewhere.
-        """
-        rounds = (
-            [range(1, LAYOUTS_OF_A_SERVER + 1)]
-            if layouts is None
-            else [range(layout, layout + 1) for layout in range(1, layouts + 1)]
         )
-        total, names = rounds[-1][-1], self.runner.names
-        found = Recounted.empty(len(names), total)
-        places = {name: place for place, name in enumerate(names)}
-        for shared in rounds:
-            self.runner.observer.note(_announcement(len(cases), shared, total))
-            with closing(self._measure(cases, shared, times=False)) as measured:
-                for order, outcome in measured:
-                    place = places[order.build.name], order.layout - 1, order.case.key
-                    found.add(*place, outcome)
-        return found
 
-    def outputs(self, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:
-        """What ``cases`` compute on each build, as far as that is known."""
-        self.runner.observer.note(f"Comparing what {len(cases)} C++ cases compute")
-        options = {"counts": False, "times": False, "output": True, "cpp_output": True}
-        found: dict[str, dict[CaseKey, Output]] = {name: {} for name in self.runner.names}
-        with closing(self._measure(cases, range(1), **options)) as measured:
+
+def recount(runner: BuildRunner, cases: Sequence[Case], layouts: int | None) -> Recounted:
+    """Count ``cases`` in other layouts, on each build of ``runner``.
+
+    Builds count a case one after the other on the same lane. A case that fails in a layout has
+    no count there. Each of ``layouts`` has servers of its own: types, names and libraries lie
+    elsewhere in it, too. None asks for a few layouts of the servers that are there, in which
+    what a case allocates lies elsewhere.
+    """
+    if layouts is None:
+        rounds = [range(1, LAYOUTS_OF_A_SERVER + 1)]
+    else:
+        rounds = [range(layout, layout + 1) for layout in range(1, layouts + 1)]
+    total = rounds[-1][-1]
+    found: dict[str, list[dict[CaseKey, Outcome]]] = {
+        name: [{} for _ in range(total)] for name in runner.names
+    }
+    for shared in rounds:
+        which = f"layout {shared[0]} of {total} by fresh servers"
+        if len(shared) > 1:
+            which = f"layouts {shared[0]} to {shared[-1]}"
+        plural = "" if len(cases) == 1 else "s"
+        runner.observer.note(f"Verifying {len(cases)} case{plural} in memory {which}")
+        with closing(_measure(runner, cases, shared, times=False)) as measured:
             for order, outcome in measured:
-                if outcome.output is not None:
-                    found[order.build.name][order.case.key] = outcome.output
-        return list(found.values())
-
-    def _measure(
-        self, cases: Iterable[Case], layouts: range, **options: bool
-    ) -> Generator[tuple[WorkOrder, Outcome]]:
-        """Each case in each layout on each build; a single one is that of the servers, too."""
-        runner, settings = self.runner, self.runner.settings
-        orders = [
-            settings.order(case, facts.build, layout=layout, **options)
-            for case in cases
-            for layout in layouts
-            for facts in runner.facts
-        ]
-        with ExitStack() as stack:
-            layout = layouts[0] if len(layouts) == 1 else 0
-            lanes = stack.enter_context(runner.lanes(layout=layout))
-            possible = [order for order in orders if refused(order, lanes) is None]
-            events = stack.enter_context(closing(execute(possible, lanes)))
-            progress = stack.enter_context(runner.observer.progress(len(possible)))
-            for event in events:
-                progress.show(event)
-                if isinstance(event, Finished):
-                    yield event.order, event.outcome
+                if outcome.instructions is not None:
+                    found[order.build.name][order.layout - 1][order.case.key] = outcome
+    return Recounted([*found.values()])
 
 
-def _announcement(cases: int, layouts: range, total: int) -> str:
-    which = (
-        f"layout {layouts[0]} of {total} by fresh servers"
-        if len(layouts) == 1
-        else f"layouts {layouts[0]} to {layouts[-1]}"
-    )
-    return f"Verifying {cases} case{'' if cases == 1 else 's'} in memory {which}"
+def outputs_of(runner: BuildRunner, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:
+    """What C++ ``cases`` compute on each build, as far as that is known."""
+    runner.observer.note(f"Comparing what {len(cases)} C++ cases compute")
+    options = {"counts": False, "times": False, "output": True, "cpp_output": True}
+    found: dict[str, dict[CaseKey, Output]] = {name: {} for name in runner.names}
+    with closing(_measure(runner, cases, range(1), **options)) as measured:
+        for order, outcome in measured:
+            if outcome.output is not None:
+                found[order.build.name][order.case.key] = outcome.output
+    return list(found.values())
+
+
+def _measure(
+    runner: BuildRunner, cases: Iterable[Case], layouts: range, **options: bool
+) -> Generator[tuple[WorkOrder, Outcome]]:
+    """Each case in each layout on each build; a single one is that of the servers, too."""
+    orders = [
+        runner.settings.order(case, facts.build, layout=layout, **options)
+        for case in cases
+        for layout in layouts
+        for facts in runner.facts
+    ]
+    with ExitStack() as stack:
+        layout = layouts[0] if len(layouts) == 1 else 0
+        lanes = stack.enter_context(runner.lanes(layout=layout))
+        possible = [order for order in orders if refused(order, lanes) is None]
+        events = stack.enter_context(closing(execute(possible, lanes)))
+        progress = stack.enter_context(runner.observer.progress(len(possible)))
+        for event in events:
+            progress.show(event)
+            if isinstance(event, Finished):
+                yield event.order, event.outcome

@@ -1,41 +1,40 @@
-"""Watching builds as they come: what is new is measured, compared and reported once."""
+"""Watching builds as they come: what is new is measured, compared and reported once.
+
+How far a watch got is in a file between its runs. Format history: 1, the first.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import json
-import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import attrs
 
-from instruction_counts.analysis.verdicts.comparison import Comparison, causes_of, compare
+from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
-from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
 from instruction_counts.history import watching
 from instruction_counts.history.watching import FoundStep, SeenBuild, State, WatchedBuilds
-from instruction_counts.session.build_measurer import StoreBuildMeasurer
-from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.made_builds import made_build
-from instruction_counts.session.watch_state import held, read_state, state_file_of, write_state
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.reading.structure import read_as, require_version, strict_converter
+from instruction_counts.session.build_series import StoreBuildMeasurer, made_build, output_of
+from instruction_counts.session.comparing import ComparisonRequest, judged
 from instruction_counts.storage.store import Store
+from instruction_counts.system.files import locked, write_atomically
+from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import program_name
 
-
-def place_of(store: Store) -> str:
-    """Which database it is, wherever the program is started: runs are known by their numbers."""
-    return store.name if "://" in store.name else str(Path(store.name).resolve())
+_VERSION = 1
 
 
 class Reporting(Protocol):
@@ -60,28 +59,23 @@ class WatchRequest:
     """A shell command that prints the builds, one per line, the oldest first."""
     build_command: str | None
     """A shell command that makes the build of a commit; None where the builds exist."""
-    definitions: Definitions
-    selection: Selection
-    settings: MeasurementSettings
-    min_effect: Effect
-    layouts: int | None
-    """As in `ComparisonRequest`; 0 only measures once more."""
+    compared: ComparisonRequest
+    """How each is compared with the one before."""
     state_file: Path | None = None
     """The file that remembers what was seen; None takes one in the user's data folder."""
 
     def name(self, store: Store) -> str:
-        """What identifies the watch."""
-        asked = [
-            *(self.list_command, self.build_command, str(self.definitions)),
-            attrs.asdict(self.selection),
-        ]
-        return json.dumps([*asked, place_of(store)])
+        """What identifies the watch, wherever the program is started."""
+        cases = str(self.compared.definitions), attrs.asdict(self.compared.selection)
+        # Runs are known by their numbers, so the database is part of it.
+        place = store.name if "://" in store.name else str(Path(store.name).resolve())
+        return json.dumps([self.list_command, self.build_command, *cases, place])
 
     def maker(self, state: State, observer: Observer) -> Callable[[str], Build]:
         """What makes a build of a line that the list command prints."""
         if self.build_command is None:
             return _given_build
-        made = {} if not state.bases else {state.bases[-1].build.python: state.bases[-1].build.name}
+        made = {base.build.python: base.build.name for base in state.bases[-1:]}
         return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
 
 
@@ -105,18 +99,14 @@ def watch(
     path = request.state_file or state_file_of(name)
     with held(path):
         state = read_state(path, name)
-        measurer = StoreBuildMeasurer(
-            *(request.definitions, request.selection, request.settings),
-            *(store, request.layouts, observer),
-        )
         builds = StoreWatchedBuilds(
-            request.maker(state, observer), measurer, request.min_effect, observer
+            request.maker(state, observer), StoreBuildMeasurer(request.compared, store, observer)
         )
         save = functools.partial(write_state, path)
+        looking = Looking(state, builds, reporting, save, observer.note)
         while True:
             try:
-                listing = listed(request.list_command)
-                state, found = look(state, listing, builds, reporting, save, observer.note)
+                found = looking.look(listed(request.list_command))
             except BuildError as error:
                 if every_s is None:
                     raise
@@ -135,46 +125,43 @@ def _given_build(line: str) -> Build:
     return parse_build(line)
 
 
-def look(
-    state: State,
-    lines: str,
-    builds: WatchedBuilds,
-    reporting: Reporting,
-    save: Callable[[State], None],
-    notice: Callable[[str], None],
-) -> tuple[State, int]:
-    """Look at the builds in ``lines`` that are new; the state then, and how many steps were found.
+@attrs.define
+class Looking:
+    """A watch from one look to the next.
 
     The state is saved before steps are reported, and after each: none is lost. One that could not
     be reported, or was being reported when the program ended, is reported at the next look.
     """
-    found = 0
-    state = _reported(state, reporting, save, notice)
-    for name in watching.new_names(lines, state.seen):
-        before = len(state.unreported)
-        state = watching.look_at(state, name, builds, reporting.causes, notice)
-        found += len(state.unreported) - before
-        save(state)
-        state = _reported(state, reporting, save, notice)
-    return state, found
 
+    state: State
+    builds: WatchedBuilds
+    reporting: Reporting
+    save: Callable[[State], None]
+    notice: Callable[[str], None]
 
-def _reported(
-    state: State,
-    reporting: Reporting,
-    save: Callable[[State], None],
-    notice: Callable[[str], None],
-) -> State:
-    for step in state.unreported:
-        try:
-            reporting.report(step)
-        except (OSError, DataError) as error:
-            notice(f"A step could not be reported and will be retried: {error}")
-            continue
-        left = tuple(other for other in state.unreported if other is not step)
-        state = attrs.evolve(state, unreported=left)
-        save(state)
-    return state
+    def look(self, lines: str) -> int:
+        """Look at the builds in ``lines`` that are new, and return how many steps were found."""
+        found = 0
+        self._report()
+        for name in watching.new_names(lines, self.state.seen):
+            before = len(self.state.unreported)
+            causes = self.reporting.causes
+            self.state = watching.look_at(self.state, name, self.builds, causes, self.notice)
+            found += len(self.state.unreported) - before
+            self.save(self.state)
+            self._report()
+        return found
+
+    def _report(self) -> None:
+        for step in self.state.unreported:
+            try:
+                self.reporting.report(step)
+            except (OSError, DataError) as error:
+                self.notice(f"A step could not be reported and will be retried: {error}")
+                continue
+            left = tuple(other for other in self.state.unreported if other is not step)
+            self.state = attrs.evolve(self.state, unreported=left)
+            self.save(self.state)
 
 
 def listed(source: str) -> str:
@@ -183,17 +170,10 @@ def listed(source: str) -> str:
     Raises:
         BuildError: it fails.
     """
-    done = subprocess.run(
-        ["/bin/bash", "-c", source],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        raise BuildError(f"--command ends with {done.returncode}", f"Try it: {source}")
-    return done.stdout
+    status, output = output_of(source)
+    if status:
+        raise BuildError(f"--command ends with {status}", f"Try it: {source}")
+    return output
 
 
 @attrs.define
@@ -202,8 +182,6 @@ class StoreWatchedBuilds:
 
     make: Callable[[str], Build]
     measurer: StoreBuildMeasurer
-    min_effect: Effect
-    observer: Observer
 
     def measure(self, name: str) -> tuple[SeenBuild, Side]:
         """See `WatchedBuilds`."""
@@ -222,25 +200,28 @@ class StoreWatchedBuilds:
         store, number = self.measurer.store, last.run_id
         run = store.load(number, details=False) if store.find(str(number)) is not None else None
         if run is None or last.name not in run.builds:
-            self.observer.note(f"Run {number} has no {last.name}: nothing to compare with.")
+            self.measurer.observer.note(
+                f"Run {number} has no {last.name}: nothing to compare with."
+            )
             return None
         return side_of(run, last.name, f"run {last.run_id}, {last.name}", last.run_id)
 
     def compare(self, base: Side, new: Side) -> Comparison:
         """See `WatchedBuilds`."""
-        complete = self.measurer.store.completed
-        causes = functools.partial(causes_of, complete=complete)
-        return compare(base, new, self.min_effect, causes)
+        least = self.measurer.request.min_effect
+        return judged(base, new, least, self.measurer.store.completed)
 
     def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""
-        self.observer.note(f"Measuring {len(keys)} candidates once more")
+        self.measurer.observer.note(f"Measuring candidates once more: {len(keys)}")
+        request = self.measurer.request
         labels = tuple(dict.fromkeys(key.path for key in keys))
-        measurer = attrs.evolve(
-            self.measurer,
-            selection=attrs.evolve(self.measurer.selection, only=labels),
-            measuring=attrs.evolve(self.measurer.measuring, times=False),
+        again = attrs.evolve(
+            request,
+            selection=attrs.evolve(request.selection, only=labels),
+            settings=attrs.evolve(request.settings, times=False),
         )
+        measurer = attrs.evolve(self.measurer, request=again)
         # A command may call each build the same, say ``nightly``.
         before = base.name if base.name != new.name else f"{base.name} before"
         sides = measurer.measure([Build(before, base.python), Build(new.name, new.python)])
@@ -252,3 +233,77 @@ class StoreWatchedBuilds:
 
 def _torch_of(side: Side) -> tuple[str, str]:
     return side.fingerprint.torch, side.fingerprint.torch_git
+
+
+# How far a watch got
+
+
+@attrs.frozen
+class _File:
+    version: int
+    state: State
+
+
+_CONVERTER = strict_converter()
+require_version(_CONVERTER, _File, "version", _VERSION)
+
+
+def state_file_of(watched: str) -> Path:
+    """The file for what is watched, in the user's data folder, which is made."""
+    digest = hashlib.sha256(watched.encode()).hexdigest()[:12]
+    return make_data_folder("--state") / f"watch-{digest}.json"
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep others from the state in a file meanwhile; a process that dies lets go of it.
+
+    Raises:
+        UsageError: another watch has it.
+        DataError: nothing can be written there.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, patience_s=0))
+        except TimeoutError as error:
+            raise UsageError(
+                f"another watch is using {path}",
+                "Wait until it ends, or choose another file with --state.",
+            ) from error
+        except OSError as error:
+            raise _not_writable(path, error) from error
+        yield
+
+
+def read_state(path: Path, watched: str) -> State:
+    """The state in a file; a fresh one where there is none.
+
+    Raises:
+        DataError: the file holds something else, or another watch's state.
+    """
+    remedy = "Choose another file with --state, or delete it to start over."
+    if not path.exists():
+        return State(watched)
+    state = read_as(path, _File, _CONVERTER, remedy, as_json=True).state
+    if state.watched != watched:
+        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
+    return state
+
+
+def write_state(path: Path, state: State) -> None:
+    """Replace the state in a file.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    document = _CONVERTER.unstructure(_File(_VERSION, state))
+    try:
+        write_atomically(path, json.dumps(document, indent=1) + "\n")
+    except OSError as error:
+        raise _not_writable(path, error) from error
+
+
+def _not_writable(path: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{path} cannot be written: {error.strerror}", "Choose another file with --state."
+    )

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
@@ -20,8 +20,8 @@ from instruction_counts.core.types import Case
 from instruction_counts.core.utils import flatten
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.sources.dsl_names import dsl_names
 from instruction_counts.sources.registry import Source, file_source
+from instruction_counts.system.program import HOME
 
 STANDARD = "definitions.standard"
 _FIX = "Fix the definition file."
@@ -50,14 +50,12 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
         DefinitionErrors: mistakes in the definitions, all of them, each with its label and file.
         DataError: the file cannot be run, or has no ``BENCHMARKS``.
     """
-    definitions = opened(definitions)
-    if not isinstance(definitions, str):
-        return definitions.cases()
-    name = definitions
+    name = opened(definitions)
+    if not isinstance(name, str):
+        return name.cases()
     with deferring(), dsl_names():
         try:
-            module = _run(name)
-            benchmarks = getattr(module, "BENCHMARKS", None)
+            benchmarks = getattr(_run(name), "BENCHMARKS", None)
             if not isinstance(benchmarks, Mapping):
                 raise DataError(
                     f"{name}: BENCHMARKS is missing, or not a mapping",
@@ -68,11 +66,10 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
             raise DataError(
                 f"{name}: BENCHMARKS is nested too deeply, or contains itself", _FIX
             ) from None
-        except DefinitionErrors as error:
-            with_source = (attrs.evolve(mistake, source=name) for mistake in error.errors)
+        except (DefinitionErrors, DefinitionError) as error:
+            errors = error.errors if isinstance(error, DefinitionErrors) else (error,)
+            with_source = (attrs.evolve(mistake, source=name) for mistake in errors)
             raise DefinitionErrors(tuple(with_source)) from None
-        except DefinitionError as error:
-            raise DefinitionErrors((attrs.evolve(error, source=name),)) from None
 
 
 def load_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:
@@ -83,6 +80,37 @@ def load_cases(definitions: Definitions | None, selection: Selection) -> tuple[C
         UsageError: there are no such definitions, or the selection leaves no case.
     """
     return select(load(definitions or STANDARD), selection)
+
+
+# The packages that definition files import, ``core`` and ``definitions``
+
+
+@contextlib.contextmanager
+def dsl_names() -> Iterator[None]:
+    """Let ``core`` and ``definitions`` be imported, from a checkout as from an installed program.
+
+    Other packages of these names are set aside meanwhile, and are back in place afterwards.
+    """
+    others = _taken_out()
+    sys.path.insert(0, str(HOME))
+    try:
+        try:
+            importlib.import_module("core")
+            importlib.import_module("definitions")
+        finally:
+            sys.path.remove(str(HOME))  # what else lies there has no such names
+        yield
+    finally:
+        _taken_out()
+        sys.modules.update(others)
+
+
+def _taken_out() -> dict[str, ModuleType]:
+    names = [name for name in sys.modules if name.partition(".")[0] in {"core", "definitions"}]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+# Files
 
 
 def _run(name: str) -> ModuleType:
@@ -132,14 +160,13 @@ def _run_file(path: Path) -> ModuleType:
 
 
 def _cannot_run(name: str, error: BaseException) -> DataError:
-    line: Any = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
-    if line is None:
-        path = (
-            str(Path(name).absolute()) if name.endswith(".py") else name.replace(".", "/") + ".py"
-        )
-        for frame in traceback.extract_tb(error.__traceback__):
-            if frame.filename.endswith(path):
-                line = frame.lineno
+    """The error with the last line of the file itself that was being run."""
+    is_file = name.endswith(".py")
+    path = str(Path(name).absolute()) if is_file else f"{name.replace('.', '/')}.py"
+    frames = traceback.extract_tb(error.__traceback__)
+    line = next((frame.lineno for frame in reversed(frames) if frame.filename.endswith(path)), None)
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        line, text = error.lineno or line, error.msg
     place = f"{name}, line {line}" if line else name
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
     return DataError(f"{place}: {type(error).__name__}: {text}", _FIX)

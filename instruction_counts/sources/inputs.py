@@ -1,8 +1,9 @@
-"""Inputs as ``--input`` names them, of operators and of models: one grammar for both."""
+"""Models and inputs, those of operators too, as the command line names them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import attrs
 
@@ -50,3 +51,74 @@ def parse_input(text: str) -> InputSpec:
         )
     shape = tuple(map(int, match["shape"].split(","))) if match["shape"] else ()
     return InputSpec(shape, dtype, int(high) if high else None, match["name"], match["model"])
+
+
+# Models
+
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+@attrs.frozen
+class ModelSource:
+    """Where a model comes from."""
+
+    name: str
+    """How results call it."""
+    target: str
+    """``module:factory``."""
+
+
+def parse_source(text: str) -> ModelSource:
+    """A model from ``module:factory[=NAME]``.
+
+    Raises:
+        UsageError: it has another form.
+    """
+    target, _, name = text.partition("=")
+    if not _FACTORY.fullmatch(target):
+        raise UsageError(
+            f"--model {quoted(text)} is not a factory",
+            "Name one: module:factory[=NAME]. A model in a file is loaded in such a function.",
+        )
+    return ModelSource(name or target.rpartition(":")[2], target)
+
+
+def inputs_of(
+    source: ModelSource, specs: Sequence[InputSpec], batch_size: int | None
+) -> tuple[InputSpec, ...]:
+    """The inputs of a model: its own where it has any, else those for all.
+
+    Raises:
+        UsageError: two of them are for one argument.
+    """
+    own = [spec for spec in specs if spec.model == source.name]
+    chosen = own or [spec for spec in specs if spec.model is None]
+    names = [spec.name for spec in chosen if spec.name is not None]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"--input {name}=…: {source.name} got this argument twice", "Specify it only once."
+            )
+    if batch_size is None:
+        return tuple(chosen)
+    return tuple(attrs.evolve(spec, shape=(batch_size, *spec.shape[1:])) for spec in chosen)
+
+
+def check(sources: Sequence[ModelSource], specs: Sequence[InputSpec]) -> None:
+    """Raise where two models have one name, or an input is for none of them.
+
+    Raises:
+        UsageError: what is wrong.
+    """
+    names = [source.name for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f'two models are named "{name}"', "Name them: --model module:factory=NAME"
+            )
+    for spec in specs:
+        if spec.model is not None and spec.model not in names:
+            raise UsageError(
+                f'--input {spec.model}@…: no model is named "{spec.model}"',
+                f"Models: {', '.join(names)}",
+            )

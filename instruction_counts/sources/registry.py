@@ -24,23 +24,21 @@ class Source(Protocol):
 
 @attrs.frozen
 class SourceEntry:
-    """A source as it is registered: by the files that it reads."""
+    """A source as it is registered."""
 
     name: str
-    suffixes: tuple[str, ...] = ()
+    suffixes: tuple[str, ...]
     """The files of ``--definitions`` that `open_file` reads."""
-    open_file: Callable[[Path], Source] | None = attrs.field(default=None, eq=False)
+    open_file: Callable[[Path], Source] = attrs.field(eq=False)
 
 
 def _specification(path: Path) -> Source:
-    from instruction_counts.sources.specification.reading import SpecificationSource  # noqa: PLC0415
+    from instruction_counts.sources.specification import reading  # noqa: PLC0415
 
-    return SpecificationSource.at(path)
+    return reading.SpecificationSource(reading.read_specification(path))
 
 
-_SOURCES = {
-    "specification": SourceEntry("specification", (".yaml", ".yml", ".json"), _specification)
-}
+_SOURCES = [SourceEntry("specification", (".yaml", ".yml", ".json"), _specification)]
 
 
 def register(entry: SourceEntry) -> SourceEntry:
@@ -49,16 +47,18 @@ def register(entry: SourceEntry) -> SourceEntry:
     Raises:
         ValueError: there is one of that name, or for the same files.
     """
-    taken = {suffix for source in _SOURCES.values() for suffix in source.suffixes}
-    if entry.name in _SOURCES or taken.intersection(entry.suffixes):
-        raise ValueError(f'the source "{entry.name}", or one for its files, is registered already')
-    _SOURCES[entry.name] = entry
+    for source in _SOURCES:
+        if source.name == entry.name or {*source.suffixes} & {*entry.suffixes}:
+            raise ValueError(
+                f'the source "{entry.name}", or one for its files, is registered already'
+            )
+    _SOURCES.append(entry)
     return entry
 
 
 def unregister(entry: SourceEntry) -> None:
     """Remove a source that was registered."""
-    del _SOURCES[entry.name]
+    _SOURCES.remove(entry)
 
 
 def file_source(name: str) -> Source | None:
@@ -68,7 +68,7 @@ def file_source(name: str) -> Source | None:
         UsageError: there is no such file.
         DataError: it holds mistakes.
     """
-    for entry in _SOURCES.values():
-        if entry.open_file is not None and name.endswith(entry.suffixes):
+    for entry in _SOURCES:
+        if name.endswith(entry.suffixes):
             return entry.open_file(Path(name))
     return None

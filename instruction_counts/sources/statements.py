@@ -15,10 +15,12 @@ from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 
 _EAGER = RuntimeMode.EAGER.option
 _LONGEST = 60
+_EXAMPLES = ("z = x + y", "auto z = x + y;")
+"""In Python and C++."""
 
 
 def cases_of(asked: Statements, groups: Mapping[Label, GroupedBenchmark]) -> tuple[Case, ...]:
@@ -87,39 +89,31 @@ def _signed(
     asked: Statements, py_stmt: str | None, cpp_stmt: str | None
 ) -> tuple[str | None, str | None, str]:
     """The statements with one output, by the same name, and their signature."""
+
+    def derived(name: str) -> dict[str, Derived]:
+        python = {} if py_stmt is None else {_EXAMPLES[0]: with_output(py_stmt, name)}
+        cpp = {} if cpp_stmt is None else {_EXAMPLES[1]: with_cpp_output(cpp_stmt, name)}
+        return python | cpp
+
     unused = unused_name(py_stmt or "", cpp_stmt or "", asked.py_setup, asked.cpp_setup)
-    name = _named(py_stmt, cpp_stmt, unused)
-    python = None if py_stmt is None else with_output(py_stmt, name)
-    cpp = None if cpp_stmt is None else with_cpp_output(cpp_stmt, name)
-    outputs = {derived.output for derived in (python, cpp) if derived is not None}
-    if len(outputs) > 1 or (asked.autograd and None in outputs):
-        raise _no_output(python, cpp)
-    (output,) = outputs
-    py_stmt, cpp_stmt = (None if found is None else found.stmt for found in (python, cpp))
-    return py_stmt, cpp_stmt, signature_of(py_stmt, asked.py_setup, output)
-
-
-def _named(py_stmt: str | None, cpp_stmt: str | None, unused: str) -> str:
-    """The name that one of the statements gives its output; else the unused one."""
-    python = None if py_stmt is None else with_output(py_stmt, unused).output
-    cpp = None if cpp_stmt is None else with_cpp_output(cpp_stmt, unused).output
-    return next((name for name in (python, cpp) if name not in {None, unused}), None) or unused
-
-
-def _no_output(python: Derived | None, cpp: Derived | None) -> UsageError:
-    known = [derived for derived in (python, cpp) if derived is not None]
-    bad = next((derived for derived in known if derived.output is None), None)
-    if bad is not None:
-        example = "auto z = x + y;" if bad is cpp else "z = x + y"
-        return UsageError(
-            f"the statement ends without a value: {_title(bad.stmt)}",
-            f'End it in its output ("{example}"), or say what is one: --signature "f(x, y) -> z".',
+    named = [each.output for each in derived(unused).values() if each.output not in {None, unused}]
+    found = derived(named[0] or unused if named else unused)
+    outputs = {each.output for each in found.values()}
+    for example, each in found.items():
+        if each.output is None and (asked.autograd or len(outputs) > 1):
+            raise UsageError(
+                f"the statement ends without a value: {_title(each.stmt)}",
+                f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
+            )
+    if len(outputs) > 1:
+        names = " and ".join(str(each.output) for each in found.values())
+        raise UsageError(
+            f"the statements in Python and C++ name their outputs differently: {names}",
+            "Give both the same name.",
         )
-    names = " and ".join(str(derived.output) for derived in known)
-    return UsageError(
-        f"the statements in Python and C++ name their outputs differently: {names}",
-        "Give both the same name.",
-    )
+    *_, last = found.values()
+    python, cpp = (found[key].stmt if key in found else None for key in _EXAMPLES)
+    return python, cpp, signature_of(python, asked.py_setup, last.output)
 
 
 # Signatures that nobody wrote
@@ -163,7 +157,7 @@ def with_output(stmt: str, name: str = OUTPUT) -> Derived:
         where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         text = error.msg if isinstance(error, SyntaxError) else str(error)
         raise UsageError(
-            f"the statement is no Python{where}: {text}", "Fix it; --cpp is for C++."
+            f"the statement is not valid Python{where}: {text}", "Fix it; --cpp is for C++."
         ) from None
     match last:
         case [ast.Expr() as value]:

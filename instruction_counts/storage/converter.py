@@ -30,7 +30,7 @@ from instruction_counts.domain.outcomes import (
     TensorValue,
 )
 from instruction_counts.domain.records import Record
-from instruction_counts.reading.nodes import one_of
+from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import Mismatch, bounds_of, strict_converter
 
 _TABLES = (FunctionCost, CallCost, PythonFunction, OperatorCalls)

@@ -172,7 +172,7 @@ class Database:
         problem, remedy = f"cannot be used: {text}", _ELSEWHERE
         if isinstance(error, TimeoutError) or code in _LOCKED or state in {"55P03", "40P01"}:
             problem = f"has been locked by another process for {self._lock_timeout_s:g} s"
-            remedy = "Try again when that one is done."
+            remedy = "Try again when it has finished."
         elif code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             problem = f"is damaged: {text}"
             remedy = (
@@ -185,7 +185,7 @@ class Database:
             problem = f"cannot be written: {getattr(error, 'strerror', None) or text}"
             remedy = "Name a file in a folder that you may write to with --db."
         elif hasattr(error, "sqlstate") and not state:  # no server has said a word
-            problem, remedy = f"cannot be reached: {text}", "Is the server up?"
+            problem, remedy = f"cannot be reached: {text}", "Is the server running?"
         return DataError(f"{self.name} {problem}", remedy)
 
 
@@ -297,11 +297,11 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
     try:
         if path.is_dir() or not path.parent.is_dir():
             problem = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-            raise UsageError(f"{path}: {problem}", "Name a file, in a folder that is there.")
+            raise UsageError(f"{path}: {problem}", "Name a file in an existing folder.")
         if path.exists():
             with path.open("rb") as stream:
                 if stream.read(len(_MAGIC)) not in {b"", _MAGIC}:  # SQLite takes a byte for nothing
-                    raise DataError(f"{path} is no SQLite database", _ELSEWHERE)
+                    raise DataError(f"{path} is not an SQLite database", _ELSEWHERE)
         elif must_exist:
             raise UsageError(
                 f"{path}: there is no such database",

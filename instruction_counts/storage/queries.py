@@ -15,8 +15,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Status
-from instruction_counts.domain.records import Identity, Record, Run
-from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.json_files import dumps, loads, packed, parsed, unpacked
 from instruction_counts.storage.tables import digest_of, outcomes, runs, searchable, tags
 
@@ -202,28 +201,21 @@ def read_details(connection: Connection, run_id: int, build: str, key: CaseKey) 
 
 def put_in_order(connection: Connection, run_id: int, run: Run) -> None:
     """Give the records of a stored run the order of ``run``, and add those that are missing."""
-    known = _numbers(connection, run_id)
-    for record in run.cases:
-        if _name(record.identity) not in known:
+    columns = outcomes.c.build, outcomes.c.case_digest
+    known = set(connection.execute(select(*columns).where(outcomes.c.run_id == run_id)))
+    places = []
+    for place, record in enumerate(run.cases):
+        name = searchable(record.build), digest_of(record.key)
+        if name not in known:
             put_record(connection, run_id, record)
-    known = _numbers(connection, run_id)
-    in_order = [known.pop(_name(record.identity)) for record in run.cases]
-    in_order += sorted(known.values())  # what the run does not hold, if there is anything
-    places = [{"number": number, "place": place} for place, number in enumerate(in_order)]
+        places.append({"of_build": name[0], "of_case": name[1], "place": place})
+    # What the run does not hold, if there is anything, stays behind the rest.
+    move = update(outcomes).where(outcomes.c.run_id == run_id)
+    connection.execute(move.values(position=outcomes.c.position + len(places)))
     if places:
-        move = update(outcomes).where(outcomes.c.id == bindparam("number"))
+        move = move.where(outcomes.c.build == bindparam("of_build"))
+        move = move.where(outcomes.c.case_digest == bindparam("of_case"))
         connection.execute(move.values(position=bindparam("place")), places)
-
-
-def _numbers(connection: Connection, run_id: int) -> dict[tuple[str, str], int]:
-    columns = outcomes.c.build, outcomes.c.case_digest, outcomes.c.id
-    rows = connection.execute(select(*columns).where(outcomes.c.run_id == run_id))
-    return {(build, case): number for build, case, number in rows}
-
-
-def _name(identity: Identity) -> tuple[str, str]:
-    build, key = identity
-    return searchable(build), digest_of(key)
 
 
 # Cases over many runs
@@ -249,19 +241,18 @@ def case_keys(connection: Connection) -> tuple[CaseKey, ...]:
 
 
 def stored_counts(
-    connection: Connection, name: str, keys: Collection[CaseKey], last_runs: int | None
+    connection: Connection, name: str, keys: Collection[CaseKey]
 ) -> Iterator[StoredCount]:
-    """What these cases cost in the newest ``last_runs`` runs, in order of time.
+    """What these cases cost in every run, in order of time.
 
     ``name`` is that of the database, for errors.
     """
     wanted = {digest_of(key): key for key in keys}
     named = _tags(connection)
-    recent = select(runs.c.id).order_by(runs.c.id.desc()).limit(last_runs)
     rows = connection.execute(
         select(outcomes.c.run_id, outcomes.c.case_digest, outcomes.c.document)
         .join_from(outcomes, runs)
-        .where(outcomes.c.case_digest.in_(wanted), outcomes.c.run_id.in_(recent))
+        .where(outcomes.c.case_digest.in_(wanted))
         .order_by(runs.c.started_at, runs.c.id, outcomes.c.position)
     ).all()
     for run_id, of_run in itertools.groupby(rows, key=lambda row: int(row.run_id)):

@@ -140,13 +140,6 @@ class WorkFolder:
                 self._descriptor = _locked(self.path)
                 return
 
-    def restore(self) -> None:
-        """Make it again where somebody deleted it."""
-        if not self.path.exists():
-            self.path.mkdir(mode=0o700)
-            os.close(self._descriptor)
-            self._descriptor = _locked(self.path)
-
     def remove(self) -> None:
         """Remove it with all that is in it, unless that is done."""
         if self._descriptor >= 0:

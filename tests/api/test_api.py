@@ -6,6 +6,7 @@ import runpy
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,11 +28,22 @@ def run_of(count: int) -> Run:
     return make_run(make_record("Group", "add", outcome=counted(count)))
 
 
-def test_two_runs_are_compared() -> None:
-    """As they are, without a file or a database."""
-    comparison = api.compare(run_of(1000), run_of(1500))
+@pytest.mark.parametrize(
+    ("how", "verdict"),
+    [
+        ({}, Verdict.WORSE),
+        ({"min_effect": "60%"}, Verdict.SAME),
+        ({"languages": "python", "runtimes": ("eager",), "autograds": "forward"}, Verdict.WORSE),
+    ],
+)
+def test_two_runs_are_compared(
+    how: dict[str, Any], verdict: Verdict, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a file or a database, spelled as on the command line; nothing is printed."""
+    comparison = api.compare(run_of(1000), run_of(1500), **how)
 
-    assert [Verdict.WORSE] == [found.verdict for found in comparison.differences]
+    assert [verdict] == [found.verdict for found in comparison.differences]
+    assert "" == "".join(capsys.readouterr())
 
 
 def test_files_and_stored_runs_are_sides(tmp_path: Path) -> None:
@@ -45,18 +57,51 @@ def test_files_and_stored_runs_are_sides(tmp_path: Path) -> None:
     assert [Verdict.SAME] == [found.verdict for found in comparison.differences]
 
 
-def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Values come back instead."""
-    api.compare(run_of(1000), run_of(1500))
-    api.explain(run_of(1000), "Group/add")
-
-    assert "" == "".join(capsys.readouterr())
-
-
 @pytest.mark.parametrize(("new", "expected"), [(None, 1000), (run_of(1500), 500)])
 def test_one_side_or_two_are_explained(new: Run | None, expected: int) -> None:
     """The difference is from nothing to all that the case spends, or between the two."""
     assert expected == api.explain(run_of(1000), "Group/add", new=new).difference.delta
+
+
+# What is refused
+
+
+BUILDS = [api.Build("new", "/nowhere/a"), api.Build("new", "/nowhere/b")]
+TWO = make_run(make_record("add", build="base"), builds=("base", "new"))
+ADD = {"add": api.TimerArgs("x")}
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "how", "message"),
+    [
+        (api.measure, [ADD], {"languages": "rust"}, 'no language "rust"'),
+        (api.measure, [ADD], {"runtimes": "lazy"}, 'no runtime "lazy"'),
+        (api.measure, [ADD], {"autograds": "sideways"}, 'no autograd mode "sideways"'),
+        (api.measure, [ADD], {"builds": BUILDS}, "two builds have the same name"),
+        (api.compare, BUILDS, {}, "two builds have the same name"),
+        (api.compare, [TWO, TWO], {}, "several builds"),
+        (api.compare, [run_of(1), run_of(1)], {"min_effect": "much"}, "min_effect='much'"),
+        (api.compare, [run_of(1), run_of(1)], {"languages": "c++"}, "no selected case"),
+        (api.explain, [BUILDS[0], "add"], {}, 'build "new" is not measured here'),
+        (api.bisect, ["add", BUILDS[:1]], {}, "needs at least two builds"),
+    ],
+)
+def test_what_is_not_understood_is_named(
+    function: Any, given: list[Any], how: dict[str, Any], message: str
+) -> None:
+    """Before anything is measured."""
+    with pytest.raises(api.UsageError, match=message):
+        function(*given, **how)
+
+
+def test_a_build_of_several_is_named() -> None:
+    """Where a run has one, it need not be."""
+    assert {TWO.cases[0].key} == {*api.side(TWO, "base").records}
+    with pytest.raises(api.UsageError, match='no build "other"'):
+        api.side(TWO, "other")
+
+
+# For real
 
 
 @pytest.mark.slow

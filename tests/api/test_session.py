@@ -14,25 +14,13 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.builds.files import files_of
 from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.execution.cores import available_cores
-from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed, make_case
-from tests.session.fakes import SETTINGS, fake_engines
+from tests.session.fakes import SETTINGS, Remarks, fake_engines
 
 BASE = api.Build("base", "/nowhere/base/python")
-
-
-class Remarks(Silent):
-    """Keeps problems."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Keep it."""
-        self.said.append(text)
 
 
 class Opened(api.Session):
@@ -76,8 +64,10 @@ def interrupt() -> None:
 def test_a_statement_is_counted_or_timed(engine: FakeEngine) -> None:
     """With what it reads of a namespace."""
     with Opened() as session:
+        assert "<Session on default, no servers>" == repr(session)
         found = session.count("x + y", "y = 1", globals={"x": 2, "y": 3, "z": 4})
         session.time("x + y")
+        assert "<Session on default, servers are open>" == repr(session)
 
     assert 8899 == found.instructions
     assert found.exact
@@ -141,7 +131,7 @@ def test_servers_of_changed_files_are_replaced(engine: FakeEngine, tmp_path: Pat
         session.count("x")
 
     assert 2 == len(session.started)
-    assert any(f"servers start again: {library}" in said for said in session.remarks.said)
+    assert any(f"servers start again: {library}" in said for said in session.remarks.notes)
 
 
 def test_cases_are_run_and_compared_on_the_same_servers(engine: FakeEngine) -> None:
@@ -180,12 +170,3 @@ def test_runs_are_stored_where_a_database_is_given(engine: FakeEngine, tmp_path:
     with Store.open(tmp_path / "runs.db") as store:
         assert 1 == len(store.summaries())
     assert [OK.functions] == [record.outcome.functions for record in run.cases]
-
-
-def test_a_session_says_whether_servers_are_open(engine: FakeEngine) -> None:
-    """In one line."""
-    del engine
-    with Opened() as session:
-        assert "<Session on default, no servers>" == repr(session)
-        session.count("x")
-        assert "<Session on default, servers are open>" == repr(session)

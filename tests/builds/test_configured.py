@@ -135,9 +135,3 @@ def test_a_malformed_file_names_itself_and_the_field(
 
     assert caught.value.message.startswith(str(path))
     assert expected in caught.value.message
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With the reason of the system."""
-    with pytest.raises(DataError, match=r"absent\.yaml: No such file or directory"):
-        read_builds(tmp_path / "absent.yaml")

@@ -1,17 +1,21 @@
-"""Asking a build: what is answered, and what is said where there is no answer."""
+"""Asking a build what it is made of, and more: the answer, and what is said where there is none."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from instruction_counts.builds import probing
 from instruction_counts.builds.inquiry import inquire
-from instruction_counts.domain.build import Build
+from instruction_counts.builds.missing import missing
+from instruction_counts.builds.probing import find_compiler, find_valgrind, first_line, probe
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 
 HELLO = """\
@@ -24,31 +28,37 @@ request = json.loads(os.read(read_fd, 1000))
 """
 
 
-def answering(folder: Path, text: str, hello: str = HELLO) -> Build:
-    """A build whose interpreter executes ``text`` where the worker is asked for."""
-    path, code = folder / "python", folder / "code.py"
-    code.write_text(f"{hello}{text}\n")
-    path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {code} "$@"\n')
+def stub(folder: Path, text: str, name: str = "python") -> str:
+    """An executable script."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
-    return Build("odd", str(path))
+    return str(path)
+
+
+def answering(folder: Path, text: str) -> Build:
+    """A build whose interpreter executes ``text`` where the worker is asked for."""
+    code = folder / "code.py"
+    code.write_text(f"{HELLO}{text}\n")
+    return Build("odd", stub(folder, f'exec {shlex.quote(sys.executable)} {code} "$@"'))
+
+
+def with_torch(folder: Path, text: str, **variables: str) -> Build:
+    """A build that finds a torch whose whole text this is."""
+    (folder / "torch").mkdir()
+    (folder / "torch" / "__init__.py").write_text(text)
+    return Build("made", sys.executable, env={"PYTHONPATH": str(folder), **variables})
 
 
 # Answers
 
 
 def test_an_answer_is_what_the_task_returned(tmp_path: Path) -> None:
-    """Without the status, and whatever was printed meanwhile."""
-    build = answering(tmp_path, """print("noise"); send('{"status": "ok", "a": [1, null]}')""")
+    """Without the status, and whatever was printed meanwhile; the request names task and module."""
+    build = answering(tmp_path, "print('noise'); send(json.dumps({'status': 'ok', **request}))")
+    expected = {"task": "schemas", "module": "catalogue", "name": "é", "n": None}
 
-    assert {"a": [1, None]} == inquire(build, "schemas", {})
-
-
-def test_a_request_names_its_task_and_the_module(tmp_path: Path) -> None:
-    """Beside what else it says."""
-    build = answering(tmp_path, "send(json.dumps({'status': 'ok', **request}))")
-    expected = {"task": "schemas", "module": "catalogue", "name": "é", "n": 2}
-
-    assert expected == inquire(build, "schemas", {"name": "é", "n": 2})
+    assert expected == inquire(build, "schemas", {"name": "é", "n": None})
 
 
 def test_a_task_runs_in_an_empty_folder_or_where_its_caller_says(tmp_path: Path) -> None:
@@ -64,15 +74,12 @@ def test_a_task_runs_in_an_empty_folder_or_where_its_caller_says(tmp_path: Path)
 
 # No answer
 
-ASKED = r'build "odd": .*/python, asked to schemas: '
-
 
 @pytest.mark.parametrize(
     ("text", "message", "remedy"),
     [
         ("os._exit(0)", "the process ended with exit code 0", "It printed nothing."),
         ("sys.exit('one\\ntwo')", "the process ended with exit code 1", "two"),
-        ("os.kill(os.getpid(), 11)", "the process was killed by SIGSEGV", "It printed nothing."),
         ("print('waiting', flush=True); time.sleep(60)", r"no answer within 0\.3 s", "waiting"),
         ("send('odd')", "the worker answered 'odd'", "It printed nothing."),
     ],
@@ -81,23 +88,28 @@ def test_an_end_without_an_answer_shows_the_last_line(
     tmp_path: Path, text: str, message: str, remedy: str
 ) -> None:
     """It is what Python says last."""
-    with pytest.raises(BuildError, match=ASKED + message) as caught:
+    asked = r'build "odd": .*/python, asked to schemas: '
+    with pytest.raises(BuildError, match=asked + message) as caught:
         inquire(answering(tmp_path, text), "schemas", {}, timeout_s=0.3 if "sleep" in text else 60)
 
     assert remedy == caught.value.remedy
 
 
-def test_an_interpreter_that_cannot_start_is_named(tmp_path: Path) -> None:
-    """With the reason of the system."""
-    with pytest.raises(BuildError, match=r'"gone": .*/nowhere does not start: No such file'):
-        inquire(Build("gone", str(tmp_path / "nowhere")), "schemas", {})
-
-
-def test_an_interpreter_that_is_no_python_is_named(tmp_path: Path) -> None:
-    """With what it says, and what is needed."""
-    build = answering(tmp_path, "", "import sys; sys.exit('I am no Python')\n")
-    with pytest.raises(BuildError, match=r"does not work: .* exit code 1 I am no Python\n  Python"):
-        inquire(build, "schemas", {})
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, "does not start: No such file or directory"),
+        ("echo I am no Python; exit 3", "the process ended with exit code 3 I am no Python"),
+        ("kill -SEGV $$", "the process was killed by SIGSEGV"),
+    ],
+)
+def test_an_interpreter_that_does_not_work_says_how_it_ended(
+    tmp_path: Path, text: str | None, expected: str
+) -> None:
+    """With the last that it printed, and what is needed."""
+    python = str(tmp_path / "python") if text is None else stub(tmp_path, text)
+    with pytest.raises(BuildError, match=rf'"odd": {python} .*{expected}\n  Python 3\.9'):
+        inquire(Build("odd", python), "schemas", {})
 
 
 @pytest.mark.parametrize(
@@ -113,56 +125,94 @@ def test_an_interpreter_that_is_no_python_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_failure_is_an_error(
-    tmp_path: Path,
-    failure: dict[str, str],
-    error: type[UsageError],
-    expected: tuple[str, str],
+    tmp_path: Path, failure: dict[str, str], error: type[UsageError], expected: tuple[str, str]
 ) -> None:
     """A refusal has its own hint."""
     answer = json.dumps({"status": "failed", "failure": failure})
     with pytest.raises(error) as caught:
         inquire(answering(tmp_path, f"send({answer!r})"), "schemas", {})
 
-    assert (f'build "odd": {expected[0]}', expected[1]) == (
-        caught.value.message,
-        caught.value.remedy,
-    )
+    assert f'build "odd": {expected[0]}' == caught.value.message
+    assert expected[1] == caught.value.remedy
 
 
-# The catalogue in a build without a good torch
+# Builds without a good torch
 
 
-@pytest.mark.parametrize("question", ["locate", "schemas"])
-def test_a_build_without_torch_names_the_remedy(tmp_path: Path, question: str) -> None:
-    """Whichever question it is asked."""
-    path = tmp_path / "python"
-    path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S "$@"\n')
-    path.chmod(0o755)
-    build = Build("bare", str(path))
-    with pytest.raises(DataError, match=r"has no torch\n  .* -m pip install torch"):
-        inquire(build, question, {})
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (probe, BuildError),
+        (lambda build: inquire(build, "locate", {}), DataError),
+        (lambda build: inquire(build, "schemas", {}), DataError),
+    ],
+    ids=["probe", "locate", "schemas"],
+)
+def test_a_build_without_torch_names_the_remedy(
+    tmp_path: Path, ask: Callable[[Build], object], error: type[UsageError]
+) -> None:
+    """It starts and answers, but has nothing to measure."""
+    bare = Build("bare", stub(tmp_path, f'exec {shlex.quote(sys.executable)} -S "$@"'))
+    with pytest.raises(error, match=r'"bare": .* has no torch\n  .* -m pip install torch'):
+        ask(bare)
 
 
-def test_a_torch_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
-    """Its own error is shown."""
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so: not found')")
-    build = Build("broken", sys.executable, env={"PYTHONPATH": str(tmp_path)})
-    with pytest.raises(DataError, match=r"cannot import torch: OSError: libtorch\.so: not found"):
-        inquire(build, "schemas", {})
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("raise OSError('libtorch: gone')", "cannot import torch: OSError: libtorch: gone"),
+        ("import os; os.abort()", "asked to import torch: the process was killed by SIGABRT"),
+        ("import time; time.sleep(60)", "asked to import torch: no answer within 0.5 s"),
+    ],
+)
+def test_a_torch_that_cannot_be_imported_is_at_fault_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, expected: str
+) -> None:
+    """To install torch, or another Python, would not help."""
+    monkeypatch.setattr(probing, "_LEAST_TIMEOUT_S", 0.5)
+    with pytest.raises(BuildError) as caught:
+        probe(with_torch(tmp_path, code), 0.1 if "sleep" in code else 60)
+
+    assert expected in caught.value.message
+    assert "pip install" not in caught.value.remedy
+    assert "Python 3.9" not in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (
+            "No module named 'setuptools.command'",
+            "{python} -m pip install setuptools     or apt-get install python3-setuptools",
+        ),
+        ("no headers", "Install a complete PyTorch, or name another interpreter with --build."),
+    ],
+)
+def test_a_torch_that_cannot_describe_itself_names_the_remedy(
+    tmp_path: Path, error: str, remedy: str
+) -> None:
+    """Debian's needs setuptools to say where its headers are, and does not depend on it."""
+    build = with_torch(tmp_path, "")
+    (tmp_path / "torch" / "utils").mkdir()
+    (tmp_path / "torch" / "utils" / "__init__.py").touch()
+    (tmp_path / "torch" / "utils" / "cpp_extension.py").write_text(f"raise ImportError({error!r})")
+    with pytest.raises(BuildError) as caught:
+        probe(build)
+
+    said = f'build "made": {sys.executable} cannot describe its torch: ImportError: {error}'
+    assert said == caught.value.message
+    assert remedy.format(python=sys.executable) == caught.value.remedy
 
 
 def test_torch_is_located_without_importing_it(tmp_path: Path) -> None:
     """So that what is kept is found at once."""
-    package = tmp_path / "torch"
-    (package / "lib").mkdir(parents=True)
-    (package / "__init__.py").write_text("raise OSError('imported')")
+    build, package = with_torch(tmp_path, "raise OSError('imported')"), tmp_path / "torch"
+    (package / "lib").mkdir()
     (package / "version.py").write_text("__version__ = '1'\n")
-    (package / "lib" / "libtorch_cpu.so").write_bytes(b"12345")
-    build = Build("made", sys.executable, env={"PYTHONPATH": str(tmp_path)})
+    library = package / "lib" / "libtorch_cpu.so"
+    library.write_bytes(b"12345")
     found: dict[str, Any] = inquire(build, "locate", {})
 
-    library = package / "lib" / "libtorch_cpu.so"
     assert {
         "root": str(package),
         "version": "__version__ = '1'\n",
@@ -173,12 +223,53 @@ def test_torch_is_located_without_importing_it(tmp_path: Path) -> None:
 
 def test_modules_of_a_user_may_have_the_names_of_ours(tmp_path: Path) -> None:
     """Also on Pythons that put the folder of a script on the path."""
-    package = tmp_path / "torch"
-    package.mkdir()
-    (package / "__init__.py").write_text("from catalogue import a; from worker import b")
+    text = "from catalogue import a; from worker import b"
+    build = with_torch(tmp_path, text, PYTHONSAFEPATH="")
     (tmp_path / "catalogue.py").write_text("a = 1")
     (tmp_path / "worker.py").write_text("b = 1")
-    build = Build("made", sys.executable, env={"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": ""})
     request = {"names": ["torch.a", "torch.b", "torch.c"]}
 
     assert {"names": ["torch.c"]} == inquire(build, "absent", request)
+
+
+# Tools
+
+
+def test_the_compiler_is_the_one_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for torch's own extensions; a build names its own in its variables."""
+    theirs, mine = (stub(tmp_path, "", name) for name in ("my-c++", "our-c++"))
+    monkeypatch.setenv("CXX", theirs)
+    build = Build("b", sys.executable, env={"CXX": "our-c++", "PATH": str(tmp_path)})
+
+    assert theirs == find_compiler(Build("b", sys.executable))
+    assert mine == find_compiler(build)
+
+
+@pytest.mark.parametrize("find", [find_compiler, find_valgrind])
+def test_a_tool_is_looked_for_where_measured_processes_look(tmp_path: Path, find: Any) -> None:
+    """One that they cannot start is not there."""
+    assert "" == find(Build("b", sys.executable, env={"PATH": str(tmp_path)}))
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [(["printf", "a\\nb\\n"], "a"), (["true"], ""), (["/nowhere/tool"], "")],
+)
+def test_a_tool_is_known_by_its_first_line(command: list[str], expected: str) -> None:
+    """Empty where it says nothing or is absent."""
+    assert expected == first_line(command)
+
+
+# The real thing
+
+
+@pytest.mark.slow
+def test_the_current_interpreter_can_be_measured() -> None:
+    """It has torch, and the machine Valgrind and a compiler."""
+    facts = probe(default_build())
+
+    assert facts.can_count is True
+    assert facts.has_cpp_headers is True
+    assert [] == list(missing(facts))

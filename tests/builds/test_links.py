@@ -102,26 +102,18 @@ def test_an_interpreter_elsewhere_is_found_by_its_own_links(
     assert own.prefix == linked(Build("b", str(tmp_path / "mypython"))).prefix
 
 
-def test_a_script_that_starts_an_interpreter_has_no_links(tmp_path: Path) -> None:
-    """It lies in no environment."""
+def test_what_links_would_change_or_what_lies_in_no_environment_has_none(
+    environment: Path, tmp_path: Path
+) -> None:
+    """What it searches depends on the length of its path; a script starts the interpreter."""
+    text = "import sys; sys.path.append('/' + str(len(sys.prefix)))\n"
+    (site_packages(environment) / "odd.pth").write_text(text)
     script = tmp_path / "python"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     script.chmod(0o755)
 
-    assert found(Build("b", str(script))) is None
-
-
-def test_an_interpreter_that_does_not_start_says_nothing(tmp_path: Path) -> None:
-    """What is wrong with it is said elsewhere."""
-    assert places_of(Build("b", str(tmp_path / "python"))) is None
-
-
-def test_a_build_that_finds_something_else_through_links_has_none(environment: Path) -> None:
-    """Here what it searches depends on the length of its path."""
-    text = "import sys; sys.path.append('/' + str(len(sys.prefix)))\n"
-    (site_packages(environment) / "odd.pth").write_text(text)
-
     assert found(build_of(environment)) is None
+    assert found(Build("b", str(script))) is None
 
 
 def test_an_editable_install_gets_a_link(environment: Path, tmp_path: Path, folder: Path) -> None:
@@ -154,19 +146,12 @@ def test_what_is_searched_by_a_variable_gets_a_link(
     assert {"A": "/usr/bin"} == Links("/usr", "bin/python3", {}).through({"A": "/usr/bin"}, folder)
 
 
-def test_texts_tell_the_paths_of_the_build(folder: Path) -> None:
-    """Not the links that it was started through."""
-    links = Links("/opt/env", "bin/python", {4: "/src/torch"})
-    text = f'File "{folder}/build/lib/x.py", then {folder}/path-04/torch/y.py'
+@pytest.mark.parametrize("padding", [0, 11])
+def test_texts_tell_the_paths_of_the_build(folder: Path, padding: int) -> None:
+    """Not the links that it was started through, which are longer in another layout."""
+    links = Links("/opt/env", "bin/python", {4: "/src/torch"}, padding)
+    own, searched = links.targets
+    text = f'File "{folder}/{own}/lib/x.py", then {folder}/{searched}/torch/y.py'
 
+    assert [5 + padding, 7 + padding] == [len(own), len(searched)]
     assert 'File "/opt/env/lib/x.py", then /src/torch/torch/y.py' == links.told(text, folder)
-
-
-def test_layouts_have_longer_links(folder: Path) -> None:
-    """So that paths move what they move."""
-    usual, longer = (
-        Links("/opt/env", "bin/python", {4: "/src/torch"}, padding) for padding in (0, 11)
-    )
-
-    assert [len(name) + 11 for name in usual.targets] == [len(name) for name in longer.targets]
-    assert "/opt/env/x" == longer.told(f"{folder}/{next(iter(longer.targets))}/x", folder)

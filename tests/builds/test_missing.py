@@ -14,8 +14,6 @@ from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import default_build
 from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_order
 
-_WITHOUT_COMPILER = attrs.evolve(FACTS, compiler="")
-
 
 @pytest.fixture
 def runtime() -> Iterator[Runtime]:
@@ -25,11 +23,6 @@ def runtime() -> Iterator[Runtime]:
     )
     yield found
     unregister(found)
-
-
-def test_a_whole_build_misses_nothing() -> None:
-    """Valgrind and a compiler are all that engines need."""
-    assert [] == list(missing(FACTS))
 
 
 @pytest.mark.parametrize(
@@ -57,36 +50,20 @@ def test_a_missing_requirement_names_the_build_and_the_remedy(
     assert found.what.startswith('build "default": ')
 
 
-def test_all_missing_requirements_are_named() -> None:
-    """So that they can be installed in one go."""
+def test_what_is_missing_affects_what_needs_it() -> None:
+    """All of it is named at once; an engine that counts in another way needs no Valgrind."""
     facts = attrs.evolve(FACTS, compiler="", fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
+    valgrind, compiler = missing(facts)
+    cpp = attrs.evolve(make_order(), case=make_case(language=Language.CPP))
 
-    assert [Requirement.VALGRIND, Requirement.COMPILER] == [
-        found.requirement for found in missing(facts)
-    ]
-
-
-def test_what_an_engine_does_not_need_is_not_missed() -> None:
-    """An engine that counts in another way needs no Valgrind."""
-    assert [] == list(missing(_WITHOUT_COMPILER, {Requirement.VALGRIND}))
-
-
-def test_a_missing_compiler_affects_cpp_alone() -> None:
-    """Python cases are measured."""
-    (found,) = missing(_WITHOUT_COMPILER)
-
-    assert found.affects(attrs.evolve(make_order(), case=make_case(language=Language.CPP)))
-    assert not found.affects(make_order())
-    assert found.what == found.reduced(make_order()).refusal
-
-
-def test_without_valgrind_the_times_are_left() -> None:
-    """Where they are asked for."""
-    fingerprint = attrs.evolve(FACTS.fingerprint, valgrind="")
-    (found,) = missing(attrs.evolve(FACTS, fingerprint=fingerprint))
-
-    assert not found.reduced(make_order()).counts
-    assert found.what == found.reduced(make_order(times=False)).refusal
+    assert [] == list(missing(FACTS))
+    assert [compiler] == list(missing(facts, {Requirement.COMPILER}))
+    assert compiler.affects(cpp)
+    assert not compiler.affects(make_order())
+    assert compiler.what == compiler.reduced(cpp).refusal
+    # The times are left, where they are asked for.
+    assert not valgrind.reduced(make_order()).counts
+    assert valgrind.what == valgrind.reduced(make_order(times=False)).refusal
 
 
 def test_usual_runtimes_ask_no_build() -> None:

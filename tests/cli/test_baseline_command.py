@@ -362,6 +362,25 @@ BENCHMARKS = {"same": GroupedStmts("x = 1", None), "lowered": GroupedStmts("x = 
 """
 
 
+def test_the_workflow_that_refreshes_a_baseline_accepts_what_it_measured(
+    place: Workplace,
+) -> None:
+    """Its step is run as it stands there, on a run that was measured before."""
+    workflow = yaml.safe_load((EXAMPLES / "refresh-baseline.yml").read_text())
+    step = next(
+        step["run"]
+        for step in workflow["jobs"]["refresh"]["steps"]
+        if "accept" in step.get("run", "")
+    )
+    measuring, accepting = step.splitlines()
+    place.run_file({**BASE, "tight": 1500})
+    done = shell(accepting, place.folder)
+
+    assert measuring == "instruction-counts run $RUN --no-times --output run.json"
+    assert 0 == done.returncode
+    assert '"instructions": 1500' in place.baseline.read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")

@@ -40,7 +40,7 @@ def definitions(tmp_path: Path) -> str:
         (["--build", "/x", "--build", "b=/y"], '--build "/x" is not NAME=PYTHON'),
         (["--build-cmd", "make {commit}"], "builds are either given, or made of commits"),
         (["--commits", "COMMITS"], "builds are either given, or made of commits"),
-        (["--commits", "COMMITS", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
+        (["--commits", "COMMITS", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
         (
             ["--commits", "COMMITS", "--build-cmd", "make {commit}", "--build", "a=/x"],
             "builds are either given, or made of commits",

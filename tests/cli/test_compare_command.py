@@ -137,7 +137,7 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     [
         (["a", "b"], '"a" is neither a build, an interpreter, a JSON file nor a stored run'),
         (["99", "98"], '"99" is neither a build, an interpreter, a JSON file nor a stored run'),
-        (["a", "a"], "both sides are a"),
+        (["a", "a"], "base and new are both a"),
         (["no/python", "a"], "there is no interpreter, virtual environment or file no/python"),
     ],
 )
@@ -200,7 +200,7 @@ def test_two_builds_of_one_run_are_compared(tmp_path: Path, compare: Program) ->
 
     assert 3 == compare(f"{path}:old", f"{path}:new").code
     assert 3 == compare(path).code  # both of its builds
-    assert "is one side" in compare.error(f"{path}:old")
+    assert "has one build" in compare.error(f"{path}:old")
 
 
 def test_an_interpreter_or_a_virtual_environment_is_a_build(

@@ -201,7 +201,10 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, explain: Progr
             ["Pointwise/add", "--language", "c++", "--runtime", "torchscript"],
             "has no case of these",
         ),
-        (["Pointwise/add", "--num-threads", "7"], "has no case of these modes; it has\n"),
+        (
+            ["Pointwise/add", "--num-threads", "7"],
+            "modes in base.json or new.json; it has\n",
+        ),
         (["Pointwise/mul"], "has no count in base.json: failed: ValueError: bad"),
         (["Training/uncounted"], "was not counted in base.json"),
         (["Training/only 1000"], "is in base.json, and not in new.json"),

@@ -86,7 +86,7 @@ def test_each_case_has_a_plot(database: str, history: Program) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["Group/ad"], "no stored case matches 'Group/ad'. Near: Group/add."),
+        (["Group/ad"], "no case in the store matches 'Group/ad'. Near: Group/add, Group."),
         (["Group/add", "--language", "python"], "has no case of these modes"),
         (["Group/add", "--tag", "none"], "no run with this case is left"),
         (["Group/add", "--since", "2027-01-01"], "no run with this case is left"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.run_command import exit_code
-from instruction_counts.session.builds import MeasuredRun
+from instruction_counts.session.measuring import MeasuredRun
 from tests.fakes import failed, make_order, make_record, make_run
 
 

@@ -102,7 +102,7 @@ def test_a_database_without_runs_says_so(runs: Program, tmp_path: Path) -> None:
 
     assert 0 == answer.code
     assert "" == answer.out
-    assert f"{path} holds no runs" in answer.err
+    assert f"{path} contains no runs" in answer.err
     assert Answer(0, "[]\n", "") == runs("list", "--db", path, "--format", "json")
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.storage.json_files import read_json
 from tests.cli.program import Program
 

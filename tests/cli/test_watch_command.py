@@ -19,7 +19,7 @@ import attrs
 import pytest
 
 from benchmarks import injected
-from instruction_counts.session.watch_state import held
+from instruction_counts.session.watching import held
 from tests.cli.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
     ("args", "message"),
     [
         (["--command", "true", "--no-counts"], "leaves nothing to watch"),
-        (["--command", "true", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
+        (["--command", "true", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
         (["--command", "true", "--output", "no/s.jsonl"], "no/s.jsonl: there is no folder no"),
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),

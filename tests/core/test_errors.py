@@ -1,8 +1,7 @@
-"""Errors as values: printing, pickling, copying, and the mistakes of a whole file at once."""
+"""Errors as values: printing, and the mistakes of a whole file at once."""
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -16,9 +15,6 @@ from instruction_counts.core.errors import (
     quoted,
 )
 from instruction_counts.core.utils import flatten
-
-ERROR = DefinitionError("signature", '"f(x)"', "an output", ("Pointwise", "add"), "suite.py")
-ERRORS = DefinitionErrors((ERROR, DefinitionError("stmt", "1 (int)", "text")))
 
 FLAWED = '''
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
@@ -122,17 +118,6 @@ def test_an_error_prints_its_place_what_was_found_and_what_was_expected(
 def fields(error: DefinitionError) -> tuple[object, ...]:
     """The data of an error; errors themselves compare by identity."""
     return error.field, error.found, error.expected, error.label, error.source
-
-
-def all_fields(error: DefinitionError | DefinitionErrors) -> list[tuple[object, ...]]:
-    """The data of one error, or of several."""
-    return [fields(found) for found in (getattr(error, "errors", None) or [error])]
-
-
-@pytest.mark.parametrize("error", [ERROR, ERRORS])
-def test_an_error_keeps_its_data_in_pickles(error: DefinitionError | DefinitionErrors) -> None:
-    """It crosses processes whole."""
-    assert all_fields(error) == all_fields(pickle.loads(pickle.dumps(error)))  # noqa: S301
 
 
 def test_an_error_is_placed_at_a_label() -> None:

@@ -7,7 +7,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +17,6 @@ from instruction_counts.core.api import (
     GroupedModules,
     GroupedSetup,
     GroupedStmts,
-    GroupedVariants,
     Operator,
     TimerArgs,
 )
@@ -229,47 +227,6 @@ def test_only_scripted_cases_carry_a_model() -> None:
 # Which cases there are
 
 
-def test_cases_come_in_a_fixed_order() -> None:
-    """Runtime, then autograd, then language, then thread count."""
-    expected = list(product([("a",)], (EAGER, JIT), (FORWARD, BACKWARD), (PYTHON, CPP), (1, 2)))
-    assert expected == [identity(case) for case in materialize({("a",): STMTS})]
-
-
-@pytest.mark.parametrize(
-    ("group", "expected"),
-    [
-        (GroupedStmts("x"), [(EAGER, FORWARD, PYTHON, 1)]),
-        (GroupedStmts(cpp_stmt="x;"), [(EAGER, FORWARD, CPP, 1)]),
-        (GroupedStmts("x", "x;"), [(EAGER, FORWARD, PYTHON, 1), (EAGER, FORWARD, CPP, 1)]),
-        (
-            GroupedStmts("x", num_threads=(4, 1)),
-            [(EAGER, FORWARD, PYTHON, 4), (EAGER, FORWARD, PYTHON, 1)],
-        ),
-        (
-            GroupedStmts("y = x", signature="f(x) -> y", torchscript=True),
-            [(EAGER, FORWARD, PYTHON, 1), (JIT, FORWARD, PYTHON, 1)],
-        ),
-        (
-            GroupedModules(
-                cpp_model_setup="auto model = f();", signature="f(x) -> y", autograd=True
-            ),
-            [(EAGER, FORWARD, CPP, 1), (EAGER, BACKWARD, CPP, 1)],
-        ),
-        (GroupedVariants("x")[()], [(EAGER, FORWARD, PYTHON, 1)]),
-    ],
-)
-def test_what_was_not_asked_for_is_left_out(group: GroupedBenchmark, expected: Any) -> None:
-    """A missing language or mode gives no case."""
-    assert expected == [identity(case)[1:] for case in materialize({("a",): group})]
-
-
-def test_explicit_arguments_give_a_case_for_each_thread_count() -> None:
-    """Each holds one count."""
-    args = TimerArgs("x", num_threads=(2, 1))
-    expected = [attrs.evolve(args, num_threads=2), attrs.evolve(args, num_threads=1)]
-    assert expected == [case.timer_args for case in materialize({("a",): args})]
-
-
 # Generated definitions
 
 NAMES = st.text(string.ascii_lowercase, min_size=2, max_size=5).map("v_{}".format)
@@ -331,21 +288,6 @@ def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) 
     assert len(expected) == len(set(expected))
 
 
-@given(DEFINITIONS)
-def test_the_python_of_every_case_compiles(definition: Any) -> None:
-    """Statement, setup and scripted model are Python."""
-    for case in materialize(definition):
-        for text in python_texts(case):
-            compile(text, case.title, "exec")
-
-
-def python_texts(case: Case) -> list[str]:
-    """The Python that a case holds."""
-    args, model = case.timer_args, case.model_source
-    texts = [args.stmt, args.setup] if case.autolabels.language is PYTHON else []
-    return texts if model is None else [*texts, model]
-
-
 # A whole file
 
 
@@ -376,50 +318,6 @@ def test_a_suite_in_pytorchs_manner_gives_these_cases() -> None:
         "Explicit / seed": 1,
     }
     assert expected == counts
-
-
-@pytest.mark.parametrize(
-    ("title", "expected"),
-    [
-        (
-            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward",
-            TimerArgs(
-                "at::zeros({3}, at::kDouble);  // converts",
-                "using namespace torch::indexing;\n"
-                "auto options = at::TensorOptions().dtype(at::kDouble);",
-                "#include <array>",
-                language=CPP,
-            ),
-        ),
-        (
-            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward",
-            TimerArgs(
-                "torch.div(x, y, out=x)", "x = torch.rand((4, 4))\ny = torch.rand(\n    (4, 4))"
-            ),
-        ),
-        (
-            "Indexing / [None, 0] · Python · Eager · Forward",
-            TimerArgs(
-                "x[None, 0] = 2\ny[None, 0] = x[None, 0]",
-                "\ntorch.manual_seed(20_11)\nx = torch.randn((1, 1, 1))\n"
-                "y = torch.randn((1, 1, 1))\na = torch.zeros((100, 100, 1, 1, 1))\n"
-                "b = torch.arange(99, -1, -1)",
-            ),
-        ),
-        (
-            "Layers / GRU · C++ · Eager · Forward",
-            TimerArgs(
-                "auto y = model->forward(x);",
-                "auto x = torch::ones({4, 4, 4});\n\nauto model = torch::nn::GRU(4, 3);",
-                language=CPP,
-            ),
-        ),
-        ("Explicit / seed · Python", TimerArgs("torch.manual_seed(0)")),
-    ],
-)
-def test_cases_of_the_suite_hold_exactly_this(title: str, expected: TimerArgs) -> None:
-    """Each way of writing a benchmark comes out as the code that it means."""
-    assert [expected] == [case.timer_args for case in suite_cases() if case.title == title]
 
 
 def _with_gradient(**arguments: Any) -> GroupedBenchmark:

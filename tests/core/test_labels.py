@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.core.labels import by_option, modes
+from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 
 
@@ -38,4 +38,3 @@ def test_a_further_runtime_is_spelled_too() -> None:
     mode = RuntimeMode.new("DREAMT", "Dreamt")
 
     assert mode is by_option(RuntimeMode)["dreamt"]
-    assert mode in modes(RuntimeMode)

@@ -81,11 +81,12 @@ def test_a_group_asks_for_runtimes_that_there_are(runtimes: object) -> None:
         GroupedStmts("y = x", signature="f(x) -> y", runtimes=runtimes)  # type: ignore[arg-type]
 
 
-def test_torchscript_is_a_runtime_by_name() -> None:
+@pytest.mark.parametrize("name", ["torchscript", "compiled"])
+def test_a_runtime_with_a_flag_can_be_asked_for_by_name(name: str) -> None:
     """The flag is short for it."""
     by_flag, by_name = (
         GroupedStmts("y = x", None, GroupedSetup("x = 1"), "f(x) -> y", **asked)
-        for asked in ({"torchscript": True}, {"runtimes": ("torchscript",)})
+        for asked in ({name: True}, {"runtimes": (name,)})
     )
 
     assert by_flag == by_name

@@ -58,13 +58,6 @@ def test_an_unknown_language_is_refused(value: object) -> None:
     assert "language" == caught.value.field
 
 
-@pytest.mark.parametrize("name", ["PYTHON", "CPP"])
-def test_torchs_own_languages_are_accepted(name: str) -> None:
-    """The enum of ``torch.utils.benchmark`` serves as well as ours."""
-    benchmark = pytest.importorskip("torch.utils.benchmark")
-    assert Language[name] is Language.parse(benchmark.Language[name])
-
-
 EXPLICIT = AutoLabels(RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, Language.PYTHON)
 BACKWARD = AutoLabels(RuntimeMode.JIT, AutogradMode.FORWARD_BACKWARD, Language.PYTHON)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.core.api import GroupedStmts, GroupedVariants, TimerArgs
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.utils import flatten, iter_parsed_lines, parse_stmts
 
 HEADER = f"{'Python':<40} | C++"
@@ -113,14 +113,6 @@ def test_a_mistake_in_a_schema_is_placed(
     assert (label, field, found) == (error.label, error.field, error.found)
 
 
-def test_several_mistakes_are_raised_together() -> None:
-    """All of them are named, in the order of the definition."""
-    with pytest.raises(DefinitionErrors) as caught:
-        flatten_any({"a": 1, "b": {"c": ADD, 2: ADD}, "d": ADD, ("d",): MUL})
-    expected = [("value", ("a",)), ("key", ("b",)), ("label", ("d",))]
-    assert expected == [(error.field, error.label) for error in caught.value.errors]
-
-
 @given(TREES)
 def test_every_leaf_is_kept_exactly_once(tree: Any) -> None:
     """Nothing is lost, nothing doubled, and every leaf stands under its path."""
@@ -128,25 +120,6 @@ def test_every_leaf_is_kept_exactly_once(tree: Any) -> None:
 
 
 # parse_stmts
-
-
-def test_two_columns_are_two_texts() -> None:
-    """The code keeps its indentation, and blank cells stay as blank lines."""
-    text = """
-        Python                                   | C++
-        ---------------------------------------- | ----------------------------------------
-        # add                                    | // add
-        z = torch.cat([                          | auto z = torch::cat(
-            x, y])                               |     {x, y});
-                                                 |
-        z += 1                                   |
-                                                 | z.add_(1);
-    """
-    expected = (
-        "# add\nz = torch.cat([\n    x, y])\n\nz += 1\n",
-        "// add\nauto z = torch::cat(\n    {x, y});\n\n\nz.add_(1);",
-    )
-    assert expected == parse_stmts(text)
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,6 @@ def stmts(variants: dict[tuple[str, ...], GroupedBenchmark]) -> dict[tuple[str, 
     return {label: (group.py_fwd_stmt, group.cpp_fwd_stmt) for label, group in variants.items()}
 
 
-def test_each_line_is_a_case_of_its_label() -> None:
-    """Labels keep their order, and so do the lines below them."""
-    block = "\n    # @mul\n    x * y\n    # @add\n    x + y\n    x += y\n"
-    expected = [("mul", ("x * y",)), ("add", ("x + y", "x += y"))]
-    assert expected == list(parse_block(block, Language.PYTHON).cases.items())
-
-
 @pytest.mark.parametrize(
     ("language", "heading"),
     [
@@ -101,27 +94,14 @@ def test_lines_stand_under_their_label(block: str, cases: dict[str, tuple[str, .
     ("py_cases", "cpp_cases", "expected"),
     [
         ({}, {}, {}),
-        ({"a": ("x",)}, {"a": ("x;",)}, {("a",): ("x", "x;")}),
-        ({"a": ("x",)}, {}, {("a",): ("x", None)}),
         ({}, {"a": ("x;",)}, {("a",): (None, "x;")}),
         ({"": ("x",)}, {}, {(): ("x", None)}),
         ({"": ("x", "y")}, {}, {("Case:  0",): ("x", None), ("Case:  1",): ("y", None)}),
-        (
-            {"a": ("x", "y")},
-            {"a": ("x;", "y;")},
-            {("a", "Case:  0"): ("x", "x;"), ("a", "Case:  1"): ("y", "y;")},
-        ),
         (
             {"a": ("x",)},
             {"a": ("x;", "y;")},
             {("a", "Case:  0"): ("x", "x;"), ("a", "Case:  1"): (None, "y;")},
         ),
-        (
-            {"a": ("", "x", "")},
-            {"a": ("y;", "", "")},
-            {("a", "Case:  0"): (None, "y;"), ("a", "Case:  1"): ("x", None)},
-        ),
-        ({"a": ("", "x", "")}, {"a": ("", "x;", "")}, {("a",): ("x", "x;")}),
         ({"a": ("x",)}, {"b": ("y;",)}, {("a",): ("x", None), ("b",): (None, "y;")}),
     ],
 )

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from instruction_counts.core.types import Language
 from instruction_counts.domain.build import default_build
-from instruction_counts.sources.operators import cpp_code, python_code
+from instruction_counts.sources.operators import code, cpp_code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls
 from instruction_counts.sources.operators.catalogue import load_schemas
 from instruction_counts.sources.operators.entries import VARIANTS
@@ -90,9 +91,10 @@ def run(call: Call) -> str:
     """Set up, then run the statement and its backward pass twice."""
     torch = __import__("torch")
     names: dict[str, Any] = {"torch": torch}
-    exec(python_code.setup(call), names)  # noqa: S102 - the statements are the project's own
+    expression = code.expression(call)
+    exec(code.setup(call, Language.PYTHON, expression), names)  # noqa: S102 - the statements are the project's own
     for _ in range(2):
-        out = eval(python_code.expression(call), names)  # noqa: S307
+        out = eval(expression, names)  # noqa: S307
         if call.differentiates:
             out.backward(names["gradient"])
     for value in call.values:

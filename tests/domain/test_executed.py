@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 
@@ -19,51 +20,30 @@ def with_function(**changes: object) -> Executed:
     )
 
 
-def test_bytecodes_of_all_functions_add_up() -> None:
-    """The statement's own included."""
-    assert EXECUTED.bytecodes == 40
+def test_bytecodes_and_calls_add_up() -> None:
+    """The statement's own bytecodes included, forward and backward; None is not zero."""
+    twice = attrs.evolve(EXECUTED, operators=(ADD, attrs.evolve(ADD, backward=True)))
 
-
-def test_cpp_has_no_bytecodes() -> None:
-    """None is not zero."""
+    assert (40, 4) == (twice.bytecodes, twice.operator_calls)
     assert Executed(None, (ADD,)).bytecodes is None
 
 
-def test_calls_of_all_operators_add_up() -> None:
-    """Forward and backward."""
-    twice = attrs.evolve(EXECUTED, operators=(ADD, attrs.evolve(ADD, backward=True)))
+@pytest.mark.parametrize(
+    ("other", "differs"),
+    [
+        # Where functions stand, and in which order they were seen, has no part in them.
+        (with_function(line=140), set()),
+        (attrs.evolve(EXECUTED, functions=(EXECUTED.functions or ())[::-1]), set()),
+        (with_function(bytecodes=21), {"bytecodes", "code"}),
+        # An edit that executes as much.
+        (with_function(digest="bb"), {"code"}),
+        (attrs.evolve(EXECUTED, operators=(attrs.evolve(ADD, backward=True),)), {"operators"}),
+    ],
+)
+def test_digests_differ_where_something_else_is_executed(
+    other: Executed, differs: set[str]
+) -> None:
+    """Each says what it is of."""
+    before, after = attrs.asdict(EXECUTED.digests), attrs.asdict(other.digests)
 
-    assert twice.operator_calls == 4
-
-
-def test_the_order_of_functions_has_no_part_in_digests() -> None:
-    """Nor has the order in which they were seen."""
-    assert EXECUTED.functions is not None
-    backwards = attrs.evolve(EXECUTED, functions=EXECUTED.functions[::-1])
-
-    assert backwards.digests == EXECUTED.digests
-
-
-def test_a_function_that_moved_in_its_file_is_the_same() -> None:
-    """An edit above it is none of it."""
-    assert with_function(line=140).digests == EXECUTED.digests
-
-
-def test_more_bytecodes_give_another_digest() -> None:
-    """Of bytecodes."""
-    assert with_function(bytecodes=21).digests.bytecodes != EXECUTED.digests.bytecodes
-
-
-def test_an_edit_that_executes_as_much_has_another_digest_of_code() -> None:
-    """While the bytecodes are as many."""
-    edited = with_function(digest="bb").digests
-
-    assert edited.bytecodes == EXECUTED.digests.bytecodes
-    assert edited.code != EXECUTED.digests.code
-
-
-def test_other_calls_give_another_digest_of_operators() -> None:
-    """The direction counts, too."""
-    backward = attrs.evolve(EXECUTED, operators=(attrs.evolve(ADD, backward=True),))
-
-    assert backward.digests.operators != EXECUTED.digests.operators
+    assert differs == {name for name in before if before[name] != after[name]}

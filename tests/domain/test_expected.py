@@ -98,6 +98,6 @@ def test_a_run_records_the_failure() -> None:
     """In place of the count."""
     engine = FakeEngine({("a",): [COMPUTED]})
     measured = Measured("timer", lanes_of(engine, 0), [], console)
-    measured.execute([WorkOrder(expecting(shape=[7]), BUILD)], None)
+    run = measured.execute([WorkOrder(expecting(shape=[7]), BUILD)]).run
 
-    assert [Status.FAILED] == [record.outcome.status for record in measured.run.cases]
+    assert [Status.FAILED] == [record.outcome.status for record in run.cases]

@@ -18,7 +18,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import FailureKind, Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.system.cache import Cache
 from tests.cores import lent

@@ -10,7 +10,7 @@ import pytest
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.process import CompileError
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.system.cache import Cache
 from tests.fakes import FACTS
@@ -23,13 +23,12 @@ class BrokenCompiler(Compiler):
         super().__init__(FACTS, Cache(), {})
         self._answer = answer
 
-    def shim(self) -> Path:
+    def native(self, name: str) -> Path:
         """The library that is not there."""
+        del name
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer
-
-    filler = shim
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.compiled_c import PROGRAMS, compile_c
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "instruction_counts" / "engines" / "native" / "fresh.c"
-PROGRAM = ROOT / "tests" / "fixtures" / "steady" / "fills.c"
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
-
-
-def compile_c(*arguments: str | Path) -> None:
-    """Compile with every warning an error."""
-    command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", *map(str, arguments)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
 
 
 @pytest.mark.parametrize(
@@ -33,7 +27,7 @@ def test_all_fresh_memory_is_filled(tmp_path: Path, linking: list[str]) -> None:
     """However a program reaches its allocator, and whether a block is new or used again."""
     library, program = tmp_path / "fresh.so", tmp_path / "fills"
     compile_c("-O2", "-shared", "-fPIC", "-o", library, SOURCE)
-    compile_c("-O1", "-fno-builtin", *linking, "-o", program, PROGRAM, "-ldl")
+    compile_c("-O1", "-fno-builtin", *linking, "-o", program, PROGRAMS / "fills.c", "-ldl")
 
     done = subprocess.run([program, library], capture_output=True, text=True, check=True)
 

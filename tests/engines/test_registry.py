@@ -6,7 +6,7 @@ import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines import registry
-from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.engine import Ability
 
 
 def test_the_default_comes_first() -> None:

@@ -46,24 +46,23 @@ def outcomes(events: list[Event]) -> dict[WorkOrder, Outcome]:
     return {event.order: event.outcome for event in events if isinstance(event, Finished)}
 
 
-@pytest.mark.parametrize(("cores", "jobs"), [((0,), 1), ((0,), 3), ((0, 1), 2), ((0, 2, 3), 8)])
-def test_every_order_is_started_and_then_finished_once(cores: tuple[int, ...], jobs: int) -> None:
-    """Whatever the number of lanes and cores."""
-    orders = make_orders(20)
+@pytest.mark.parametrize(
+    ("number", "cores", "jobs"), [(0, (0,), 1), (20, (0,), 3), (20, (0, 1), 2), (20, (0, 2, 3), 8)]
+)
+def test_every_order_is_started_and_then_finished_once(
+    number: int, cores: tuple[int, ...], jobs: int
+) -> None:
+    """Whatever the number of lanes and cores; without orders nothing happens."""
+    orders = make_orders(number)
     events = run(orders, FakeEngine(), cores, jobs)
     started, finished = (
         {event.order: place for place, event in enumerate(events) if type(event) is kind}
         for kind in (Started, Finished)
     )
 
-    assert 40 == len(events)
+    assert 2 * number == len(events)
     assert set(orders) == finished.keys()
     assert all(started[order] < finished[order] for order in orders)
-
-
-def test_no_orders_give_no_events() -> None:
-    """A run of which all is done already ends at once."""
-    assert [] == run([], FakeEngine())
 
 
 @pytest.mark.parametrize("kind", FailureKind)
@@ -92,17 +91,12 @@ def test_attempts_are_counted(
 ) -> None:
     """A case that never passes keeps its last failure; one that passes in the end is not steady."""
     order = make_order(*LABEL, retries=retries)
-    ended = outcomes(run([order], FakeEngine({LABEL: answers})))
+    events = execute([order], lanes_of(FakeEngine({LABEL: answers}), 0), clock=FakeClock(step=2.5))
+    outcome = outcomes(list(events))[order]
 
-    assert status == ended[order].status
-    assert attempts == ended[order].attempts
-
-
-def test_the_duration_is_taken_from_the_clock() -> None:
-    """From the first attempt to the end of the last."""
-    events = execute([make_order()], lanes_of(FakeEngine(), 0), clock=FakeClock(step=2.5))
-
-    assert [2.5] == [outcome.duration_s for outcome in outcomes(list(events)).values()]
+    assert (status, attempts) == (outcome.status, outcome.attempts)
+    # From the first attempt to the end of the last.
+    assert 2.5 == outcome.duration_s
 
 
 def test_an_exception_in_an_engine_reaches_the_caller() -> None:
@@ -159,13 +153,7 @@ def test_engines_are_started_with_their_orders_on_a_core_of_their_own() -> None:
     run(orders, engine, cores=(4, 6))
 
     assert [(orders, (4,))] == engine.started
-
-
-def test_engines_can_carry_out_more_at_the_end() -> None:
-    """Whoever made them closes them."""
-    engine = FakeEngine()
-    run(make_orders(2), engine)
-
+    # At the end they can carry out more: whoever made them closes them.
     assert not engine.closed.is_set()
 
 
@@ -244,18 +232,18 @@ def test_cases_side_by_side_have_cores_of_their_own() -> None:
     ("cores", "too_wide"), [((0,), [2, 3]), ((0, 1), [3]), ((0, 2, 4), [2, 3]), ((0, 1, 2), [])]
 )
 def test_what_needs_too_many_cores_is_refused(cores: tuple[int, ...], too_wide: list[int]) -> None:
-    """Cores that are not neighbours do not help."""
+    """The case is skipped, with the reason; cores that are not neighbours do not help."""
     orders = [make_order(num_threads=count) for count in (1, 2, 3)]
+    lanes = lanes_of({}, *cores)
+    found = {order.cores: refused(order, lanes) for order in orders}
+    reason = f"contiguous cores, but this run has {lanes.pool.widest}"
 
-    assert too_wide == [order.cores for order in orders if refused(order, lanes_of({}, *cores))]
-
-
-def test_a_refusal_gives_its_reason() -> None:
-    """The case is skipped, and says how many cores there are and how many it needs."""
-    reason = Failure(FailureKind.REFUSED, "needs 4 contiguous cores, but this run has 2")
-    outcome = refused(make_order(num_threads=4), lanes_of({}, 0, 1))
-
-    assert Outcome(Status.SKIPPED, failure=reason) == outcome
+    assert {
+        count: Outcome(
+            Status.SKIPPED, failure=Failure(FailureKind.REFUSED, f"needs {count} {reason}")
+        )
+        for count in too_wide
+    } == {count: outcome for count, outcome in found.items() if outcome is not None}
 
 
 @pytest.mark.parametrize("answer", [OK, failed(), failed(FailureKind.TIMEOUT)])

@@ -16,7 +16,7 @@ from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import Metric
 from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts, Instructions, Window
-from instruction_counts.engines.callgrind.reading import read
+from instruction_counts.engines.callgrind import read
 from instruction_counts.engines.counting import Counted, Loop
 from instruction_counts.engines.kinds import Kind
 from instruction_counts.engines.kinds import register as register_kind

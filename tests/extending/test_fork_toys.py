@@ -54,4 +54,4 @@ def test_toys_are_measured(cases: dict[str, Any]) -> None:
     assert 2 == len(first["instructions"]["windows"])
     assert first["instructions"]["per_run"] > 0
     assert [3, 13, 9] == [case["metrics"]["letters"] for case in (eager, packed, first)]
-    assert 'there is no kind of case called "odd"' in str(odd)
+    assert 'unknown kind of case "odd"' in str(odd)

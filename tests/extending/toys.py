@@ -21,8 +21,7 @@ from instruction_counts.domain.metrics import Amounts, Better, Metric
 from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times, Window
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Lend
-from instruction_counts.engines.entry import EngineEntry, Notice, Profile
+from instruction_counts.engines.engine import EngineEntry, Lend, Notice, Profile
 from instruction_counts.engines.registry import register as register_engine
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import Renderer

@@ -148,11 +148,11 @@ def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
     [
         (
             [cpp("a", outcome=counted(1)), make_record("b", outcome=failed())],
-            "1 cases failed: b · Python · Eager · Forward",
+            "has cases that failed: b · Python · Eager · Forward",
         ),
         (
             [cpp("a", outcome=counted(-2)), cpp("b", outcome=counted(100))],
-            "1 cases cost less than the empty loop: a",
+            "has cases that cost less than the empty loop: a",
         ),
         ([cpp("a", outcome=Outcome(Status.SKIPPED))], "no case was counted"),
     ],

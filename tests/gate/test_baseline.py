@@ -189,7 +189,7 @@ def test_what_was_edited_wrongly_is_named_with_its_place(
         ("{}", '$\n  found     none\n  expected  a field "baseline_version"'),
         ('{"baseline_version": 2}', "$.baseline_version\n  found     2 (int)\n  expected  1,"),
         ('{"baseline_version": 1}', '$\n  found     none\n  expected  a field "engine"'),
-        ('{"baseline_version": 1,\n"cases": [],\n"cases": []}', "3:1: $.cases"),
+        ('{"baseline_version": 1,\n"cases": [],\n"cases": []}', '"cases" twice in a mapping'),
     ],
 )
 def test_what_is_no_baseline_is_refused(text: str, message: str) -> None:

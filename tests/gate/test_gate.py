@@ -20,7 +20,7 @@ from instruction_counts.gate.gate import (
     Level,
     apply_limits,
     check_values,
-    read_previous,
+    exceeded_in,
 )
 from instruction_counts.gate.limits import Limits, Rule
 from tests.builders import comparison, counted, cpp, difference, key
@@ -174,9 +174,9 @@ def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
 
     (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
 
-    assert {key("fails")} == read_previous(path).exceeded
-    assert {key("fails")} == read_previous(tmp_path / "check.json.gz").exceeded
-    assert frozenset() == read_previous(tmp_path / "the first has none.json").exceeded
+    assert {key("fails")} == exceeded_in(path)
+    assert {key("fails")} == exceeded_in(tmp_path / "check.json.gz")
+    assert frozenset() == exceeded_in(tmp_path / "the first has none.json")
 
 
 @pytest.mark.parametrize("verdict", OTHERS)
@@ -188,7 +188,7 @@ def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) ->
     gate = apply_limits(comparison(compared), HUNDRED, exceeded_before={compared.key})
     path.write_text(json.dumps(check_values(gate, {})))
 
-    assert (set() if was_compared else {compared.key}) == read_previous(path).exceeded
+    assert (set() if was_compared else {compared.key}) == exceeded_in(path)
 
 
 def test_all_that_is_shown_is_in_the_file() -> None:
@@ -226,4 +226,4 @@ def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: P
     path.write_text(text)
 
     with pytest.raises(DataError, match=message):
-        read_previous(path)
+        exceeded_in(path)

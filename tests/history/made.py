@@ -9,8 +9,7 @@ import attrs
 
 from instruction_counts.core.types import Language
 from instruction_counts.domain.outcomes import Outcome, Status
-from instruction_counts.domain.records import Run
-from instruction_counts.domain.stored import StoredCount
+from instruction_counts.domain.records import Run, StoredCount
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import FINGERPRINT, failed, make_record, make_run

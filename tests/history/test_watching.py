@@ -208,7 +208,7 @@ def test_a_suspect_that_fails_when_it_is_measured_again_is_an_unverified_step() 
     assert [("a", True), ("b", False)] == [
         (step.case[0], step.verified) for step in state.unreported
     ]
-    assert ["b1: 1 of 2 suspects cannot be verified: they failed when measured again"] == notices
+    assert ["b1: 1 of 2 candidates cannot be verified: they failed when measured again"] == notices
 
 
 @pytest.mark.parametrize(

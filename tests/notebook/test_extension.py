@@ -6,24 +6,23 @@ import functools
 import re
 import shutil
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import instruction_counts
 from instruction_counts.api import Result, Session
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Silent
-from instruction_counts.notebook.extension import load, unload
+from instruction_counts.notebook.extension import Request, load, parse, split, unload
 from instruction_counts.session.builds import BuildRunner
-from tests.builders import counted
 from tests.fakes import BUILD, FACTS, FakeEngine, failed
 from tests.session.fakes import SETTINGS, fake_engines
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture
@@ -94,18 +93,10 @@ def test_a_statement_reads_the_names_of_the_notebook(
 def test_of_a_cell_the_line_is_setup(notebook: Notebook) -> None:
     """It reads names of the notebook, too, and hides those that it makes."""
     assert notebook.run("base = 1; x = object()")
-    assert notebook.run("%%icount -n 1 x = base\nx + 1\n")
+    assert notebook.run("%%icount --no-times x = base\nx + 1\n")
 
     assert ["base = 1\nx = base"] == notebook.setups
     assert "x + 1" == notebook.engine.calls[0].order.case.timer_args.stmt
-
-
-def test_cpp_reads_no_names(notebook: Notebook) -> None:
-    """Its setup makes all."""
-    assert notebook.run("x = object()")
-    assert notebook.run("%icount --cpp -s 'auto x = 1;' x;")
-
-    assert ["auto x = 1;"] == notebook.setups
 
 
 def test_what_cannot_be_passed_on_says_why(
@@ -144,17 +135,14 @@ def test_wrong_options_are_one_line(notebook: Notebook, capsys: pytest.CaptureFi
 
 
 def test_servers_stay_open(notebook: Notebook) -> None:
-    """Until they are to be fresh, or others are needed."""
+    """Until others are needed."""
     for line in ("x", "y", "--no-times x", "--timeout 7s x"):
         assert notebook.run(f"%icount {line}")
     assert 1 == notebook.started
     assert not notebook.engine.closed.is_set()
 
-    assert notebook.run("%icount --fresh x")
-    assert 2 == notebook.started
-
     assert notebook.run("%icount --allocator system x")
-    assert 3 == notebook.started
+    assert 2 == notebook.started
 
 
 def test_an_interrupt_leaves_a_notebook_that_counts(
@@ -193,28 +181,6 @@ def test_what_was_measured_is_returned_if_asked_for(
     assert repr(found).startswith("<x · Python · Eager · Forward: 8,899 instructions")
 
 
-@pytest.mark.parametrize(
-    ("counts", "said"),
-    [
-        ((1000, 1000, 1000), "counted 3 times, the counts are equal"),
-        ((1000, 1001, 1000), "counted 3 times, the counts differ: 1,000 · 1,001 · 1,000"),
-    ],
-)
-def test_counting_again_says_whether_counts_agree(
-    counts: tuple[int, ...],
-    said: str,
-    shell: InteractiveShell,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Each in a process of its own; times are taken once."""
-    engine = FakeEngine({("x",): [counted(count) for count in counts]})
-    with fake_engines({BUILD.name: engine}):
-        assert Notebook(shell, engine).run("%icount -n 3 x")
-
-    assert said == capsys.readouterr().out.splitlines()[-1]
-    assert [True, False, False] == [call.order.times for call in engine.calls]
-
-
 def test_unloading_ends_the_servers(notebook: Notebook) -> None:
     """Loading again gives new ones."""
     assert notebook.run("%icount x")
@@ -223,6 +189,87 @@ def test_unloading_ends_the_servers(notebook: Notebook) -> None:
 
     assert notebook.engine.closed.is_set()
     assert notebook.shell.find_line_magic("icount") is None
+
+
+# What stands after the magic
+
+
+def request(line: str, cell: str | None = None) -> Request:
+    """What is asked for."""
+    found = parse(line, cell)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "code"),
+    [
+        ("x + y", [], "x + y"),
+        ("  \"a\" + 'b'  ", [], "\"a\" + 'b'  "),
+        ("--num-threads 3 x - y", ["--num-threads", "3"], "x - y"),
+        ("-sx=1 --cpp x;", ["-sx=1", "--cpp"], "x;"),
+        ("--setup 'a = \"b\"' a", ["--setup", 'a = "b"'], "a"),
+        ("--setup=a=1 a", ["--setup=a=1"], "a"),
+        ("-s 'x = 1' -o x # y", ["-s", "x = 1", "-o"], "x # y"),
+        ("--cpp -- -x", ["--cpp"], "-x"),
+        ("--backward", ["--backward"], ""),
+    ],
+)
+def test_code_begins_after_the_options(line: str, words: list[str], code: str) -> None:
+    """Its quotes and spaces stay as they are."""
+    assert (words, code) == split(line)
+
+
+def test_a_line_is_a_statement() -> None:
+    """With the options of `time`."""
+    found = request("-o --no-times --num-threads 2 --backward -s 'x = 1' x.sum()")
+
+    assert (("x.sum()",), "x = 1", (2,), True) == (
+        *(found.asked.stmts, found.asked.py_setup, found.asked.num_threads, found.asked.autograd),
+    )
+    assert (True, False) == (found.returned, found.measuring.times)
+
+
+def test_of_a_cell_the_first_line_is_setup() -> None:
+    """As for %%timeit; the cell is one statement. In C++ both are C++."""
+    python = request("-s 'x = 1' y = x", "z = y\nz + 1\n").asked
+    cpp = request("--cpp --global-setup '#include <map>' auto x = 1;", "x + 1;\n").asked
+
+    assert (("z = y\nz + 1",), "x = 1\ny = x") == (python.stmts, python.py_setup)
+    assert (("x + 1;",), True) == (cpp.stmts, cpp.is_cpp)
+    assert ("auto x = 1;", "#include <map>", "") == (cpp.cpp_setup, cpp.global_setup, cpp.py_setup)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--setup 'x", "No closing quotation"),
+        ("-", "no standard input"),
+        ("--setup - x", "no standard input"),
+        ("--cpp --cpp-stmt x x", "--cpp-stmt and --cpp exclude each other"),
+        ("--build a=/bin/sh --build b=/bin/sh x", "%icount needs one build"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(line: str, message: str) -> None:
+    """In one message."""
+    with pytest.raises(UsageError, match=message):
+        parse(line, None)
+
+
+@pytest.mark.parametrize("line", ["", "--num-threads 0 x", "--nope x", "-s", "-x + y"])
+def test_wrong_options_are_refused(line: str) -> None:
+    """By click, as on the command line."""
+    with pytest.raises(click.ClickException):
+        parse(line, None)
+
+
+def test_help_asks_for_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is printed."""
+    assert parse("--help", None) is None
+    assert "--num-threads" in capsys.readouterr().out
+
+
+# The page
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "notebooks.md"
@@ -244,11 +291,11 @@ def test_the_notebook_of_the_docs(
 ) -> None:
     """All its cells, for real; a statement costs the same each time."""
     said = []
-    for cell in cells_of(PAGE):
+    cells = cells_of(PAGE)
+    for cell in [*cells, *(cell for cell in cells if cell.endswith(" x + y"))]:
         ran = shell.run_cell(cell)
         captured = capsys.readouterr()
         said.append((cell, bool(ran.success), captured.out + captured.err))
-    cells = [cell for cell, _, _ in said]
     assert "%load_ext instruction_counts" == cells[0]
 
     refused = [(cell, text) for cell, success, text in said if not success]

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Language
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import (
+    Executed,
+    OperatorCalls,
+    PythonFunction,
+    SourceChange,
+    SourceLines,
+)
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
@@ -24,7 +30,6 @@ from instruction_counts.domain.outcomes import (
     Status,
     Window,
 )
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
 from instruction_counts.report.document import Document, Table
 from instruction_counts.report.explain import SECTIONS, explanation_document
 from instruction_counts.report.renderers import markdown, renderer_named, terminal

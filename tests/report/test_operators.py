@@ -33,8 +33,8 @@ def test_the_list_says_what_each_operator_has_and_has_not() -> None:
     shapes = ByVariant({"small": (1,), "typical": (2,)})
     every = ByVariant(dict.fromkeys(("small", "typical", "large", "skewed"), (1,)))
     entries = [
-        OperatorEntry("torch.add", "arithmetic", {"input": Tensor(every)}),
-        OperatorEntry("torch.f", "other", {"x": Tensor(shapes)}, cpp=False, autograd=False),
+        OperatorEntry("arithmetic", {"input": Tensor(every)}, name="torch.add"),
+        OperatorEntry("other", {"x": Tensor(shapes)}, cpp=False, autograd=False, name="torch.f"),
     ]
     found = report.listed(entries)
     rows = found.table("operators").rows
@@ -148,7 +148,7 @@ def test_sizes_go_down_and_modes_across_above_a_plot() -> None:
         for size, outcome in outcomes.items()
     ]
     size_of = {("add", f"N={size}"): size for size in outcomes}
-    entry = OperatorEntry("torch.add", "arithmetic")
+    entry = OperatorEntry("arithmetic", name="torch.add")
     found = report.sizes(MeasuredSizes(entry, tuple(SIZES), size_of, make_run(*records)))
     lines = shown(found)
 

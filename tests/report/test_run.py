@@ -9,8 +9,7 @@ from rich.cells import cell_len
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import ALLOCATIONS, LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
-from instruction_counts.domain.records import ChangedFiles, Run
-from instruction_counts.domain.stored import RunSummary
+from instruction_counts.domain.records import ChangedFiles, Run, RunSummary
 from instruction_counts.report.renderers import csv, markdown, terminal
 from instruction_counts.report.run import doubts, results_table, run_document
 from instruction_counts.report.runs import runs_document, title

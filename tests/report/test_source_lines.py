@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
+from instruction_counts.domain.executed import SourceChange, SourceLines
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import terminal
 from instruction_counts.report.source_lines import NONE_CHANGED, blocks

@@ -1,9 +1,9 @@
-"""An engine that is registered while a test runs, and builds to measure on it."""
+"""An engine that is registered while a test runs, builds to measure on it, and a store."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import attrs
@@ -11,10 +11,13 @@ import pytest
 
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
-from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.engines.engine import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
+from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.measuring import Recorder
+from instruction_counts.storage.store import Store
 from instruction_counts.system.folders import RUNTIME_VARIABLE
 from tests.fakes import FACTS, FakeEngine
 
@@ -45,7 +48,65 @@ def fake_engines(
             unregister(entry)
 
 
-def runner_of(*names: str, recorder: Recorder | None = None) -> BuildRunner:
+def runner_of(*names: str, recorder: Store | None = None) -> BuildRunner:
     """Builds of these names, which nobody had to ask what they are."""
     facts = (attrs.evolve(FACTS, build=Build(name, "/nowhere/bin/python")) for name in names)
     return BuildRunner(tuple(facts), SETTINGS, recorder=recorder)
+
+
+class FakeRecorder:
+    """A store that takes the cases that ``accepts`` says, and remembers what it was asked for."""
+
+    def __init__(
+        self, accepts: Callable[[str], bool] = lambda _: True, *, is_lost: bool = False
+    ) -> None:
+        self.accepts, self.is_lost = accepts, is_lost
+        self.asked: list[str] = []
+        self.kept: dict[str, Record] = {}
+        self.reads, self.state = 0, ""
+        self.error: UsageError = DataError("it is full")
+
+    def begin(self, run: Run) -> int:
+        """See `Store`."""
+        del run
+        return 7
+
+    def add(self, run_id: int, record: Record) -> Record:
+        """See `Store`."""
+        name = record.label[-1]
+        self.asked.append(name)
+        if not self.accepts(name):
+            raise self.error
+        self.kept[name] = record
+        return record.without_details(run_id)
+
+    def completed(self, record: Record) -> Record:
+        """See `Store`."""
+        self.reads += 1
+        if self.is_lost:
+            raise DataError("the database is gone")
+        return self.kept.get(record.label[-1], record)
+
+    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
+        """See `Store`: all, or nothing."""
+        del run_id
+        kept = {record.label[-1]: record for record in run.cases}
+        if not all(map(self.accepts, kept)):
+            raise self.error
+        self.kept, self.state = kept, "interrupted" if interrupted else "complete"
+
+
+class Remarks(Silent):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.errors: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keep it."""
+        self.notes.append(text)
+
+    def error(self, text: str) -> None:
+        """Keep it."""
+        self.errors.append(text)

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -18,8 +19,7 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.outcomes import Details, Outcome
-from instruction_counts.domain.records import Record
+from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history.bisection import Candidates, Change, bisect
 from instruction_counts.report.causes import texts
@@ -27,6 +27,7 @@ from instruction_counts.report.history import bisection
 from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
 from instruction_counts.session.bisecting import Found, only_case
+from tests.builders import side
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
@@ -46,6 +47,8 @@ class FakeBuildMeasurer:
     stored: frozenset[str] = frozenset()
     outliers: Mapping[str, int] = attrs.field(factory=dict)
     noise: Callable[[], int] = lambda: 0
+    fault_of_pairs: str = ""
+    """How two builds end that are measured together: they do not start, or a text."""
     measured: list[str] = attrs.field(factory=list)
 
     def known(self, build: Build) -> Side | None:
@@ -56,26 +59,27 @@ class FakeBuildMeasurer:
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
         """See `BuildMeasurer`."""
-        sides = {build.name: self._side(build) for build in builds}
+        fault = self.fault_of_pairs if len(builds) > 1 else ""
+        if fault == "gone":
+            raise BuildError("gone", "Make it again.")
+        sides = {build.name: self._side(build, fault) for build in builds}
         self.measured += sides
         return sides
 
     def check(self, comparison: Comparison) -> Comparison:
         """See `BuildMeasurer`."""
-        sides = comparison.base, comparison.new
         counts = [
-            [{KEY: self._count(side.title) + more} for more in self.layouts] for side in sides
+            [{KEY: self._count(side.title) + more} for more in self.layouts]
+            for side in (comparison.base, comparison.new)
         ]
         return verified(comparison, *counts)
 
-    def _side(self, build: Build) -> Side:
+    def _side(self, build: Build, fault: str = "") -> Side:
         count = self.counts[build.name]
-        if isinstance(count, str):
-            outcome: Outcome = failed(message=count)
-        else:
-            first = build.name not in self.measured
-            more = self.outliers.get(build.name, 0) if first else 0
-            outcome = outcome_of(self._count(build.name) + more)
+        fault = count if isinstance(count, str) else fault
+        first = build.name not in self.measured
+        more = self.outliers.get(build.name, 0) if first else 0
+        outcome = failed(message=fault) if fault else outcome_of(self._count(build.name) + more)
         return Side(build.name, "fork", FINGERPRINT, {KEY: attrs.evolve(RECORD, outcome=outcome)})
 
     def _count(self, name: str) -> int:
@@ -84,20 +88,13 @@ class FakeBuildMeasurer:
         return count + self.noise()
 
 
-def names_of(builds: int) -> list[str]:
-    """Names of so many builds."""
-    return [f"b{place}" for place in range(builds)]
-
-
-def measurer_of(counts: Sequence[int | str | None], **more: object) -> FakeBuildMeasurer:
-    """A laboratory of builds that cost so much."""
-    return attrs.evolve(
-        FakeBuildMeasurer(dict(zip(names_of(len(counts)), counts, strict=True))), **more
-    )
+def measurer_of(counts: Sequence[int | str | None], **more: Any) -> FakeBuildMeasurer:
+    """Builds that cost so much, called b0, b1 and so on."""
+    return FakeBuildMeasurer({f"b{place}": count for place, count in enumerate(counts)}, **more)
 
 
 def searched(measurer: FakeBuildMeasurer) -> Found:
-    """A bisection over all builds of a laboratory."""
+    """A bisection over all builds."""
     makers = [functools.partial(Build, name, "/python") for name in measurer.counts]
     candidates = Candidates(makers, KEY, measurer)
     return Found.of(measurer.counts, candidates, bisect(len(makers), candidates))
@@ -141,23 +138,19 @@ def test_a_regression_and_an_improvement_are_found_exactly(
 
 
 def test_a_change_is_verified_in_other_layouts() -> None:
-    """By turns in fresh servers first."""
+    """What is only layout is no change, and is not asked for again and again."""
     (change,) = searched(measurer_of([1000, 1000, 2000, 2000])).changes
-
-    assert Change(1, 2) == change.place
-    assert change.difference.verified is True
-
-
-def test_what_is_only_layout_is_no_change() -> None:
-    """And is not asked for again and again."""
     measurer = measurer_of([1000, 1000, 1100, 1100], layouts=(0, 150))
+
+    assert (Change(1, 2), True) == (change.place, change.difference.verified)
     assert () == searched(measurer).changes
     assert len(measurer.measured) < 12
 
 
 def test_what_is_known_is_not_measured() -> None:
     """But for the two that a change lies between."""
-    measurer = measurer_of([1000] * 4 + [2000] * 4, stored=frozenset(names_of(8)))
+    stored = frozenset(f"b{place}" for place in range(8))
+    measurer = measurer_of([1000] * 4 + [2000] * 4, stored=stored)
     found = searched(measurer)
 
     assert [Change(3, 4)] == places_in(found)
@@ -179,7 +172,8 @@ def test_a_build_that_fails_is_passed_over_with_the_reason(fault: str | None, re
 
 
 def test_the_report_names_neighbours_causes_and_effort() -> None:
-    """All that one needs to look further."""
+    """All that one needs to look further. No change is said, too."""
+    assert "no change" in text_of(measurer_of([1000, 1000, 1000]))
     shown = text_of(measurer_of([1000, 1000, None, 1500, 1500]))
 
     assert "1,000 → 1,500  +500, +50.00%  verified" in shown
@@ -191,64 +185,30 @@ def test_the_report_names_neighbours_causes_and_effort() -> None:
     assert "5 builds · 4 measured · 1 broken · 6 measurements · 0 taken from the store" in shown
 
 
-@attrs.define
-class StoredBuilds(FakeBuildMeasurer):
-    """Builds whose records are stored at once, and come back without costs by function."""
-
-    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """See `BuildMeasurer`."""
-        sides = FakeBuildMeasurer.measure(self, builds)
-        return {
-            name: attrs.evolve(side, records={KEY: side.records[KEY].with_details(Details())})
-            for name, side in sides.items()
-        }
-
-
-def with_functions(record: Record) -> Record:
-    """The record with its costs by function, as a store gives it."""
-    counted = record.outcome.instructions
-    assert counted is not None
-    return record.with_details(outcome_of(counted.per_run).details)
-
-
 def test_causes_are_found_where_costs_by_function_are_stored() -> None:
     """Records that were stored come without them."""
-    makers = [functools.partial(Build, name, "/python") for name in names_of(2)]
-    measurer = StoredBuilds(dict(zip(names_of(2), [1000, 1500], strict=True)))
-    candidates = Candidates(makers, KEY, measurer, complete=with_functions)
-    for place in range(2):
-        candidates.measure(place)
+    whole = {count: attrs.evolve(RECORD, outcome=outcome_of(count)) for count in (1000, 1500)}
+    candidates = Candidates(
+        *([], KEY, measurer_of([])),
+        complete=lambda light: whole[light.outcome.instructions.per_run],  # type: ignore[union-attr]
+        sides={
+            place: side(record.with_details(Details()))
+            for place, record in enumerate(whole.values())
+        },
+    )
 
     assert ("+500 at::slow (new)",) == texts(candidates.difference(0, 1).causes)
-
-
-@attrs.define
-class VanishingBuilds(FakeBuildMeasurer):
-    """Builds that can be measured one at a time, and in pairs end as ``fault`` says."""
-
-    fault: str = "gone"
-
-    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """See `BuildMeasurer`."""
-        if len(builds) == 1:
-            return FakeBuildMeasurer.measure(self, builds)
-        if self.fault == "gone":
-            raise BuildError("gone", "Make it again.")
-        outcome = failed(message=self.fault)
-        records = {KEY: attrs.evolve(RECORD, outcome=outcome)}
-        return {build.name: Side(build.name, "fork", FINGERPRINT, records) for build in builds}
 
 
 @pytest.mark.parametrize("fault", ["gone", "out of memory"])
 def test_a_change_that_cannot_be_verified_is_reported_as_such(fault: str) -> None:
     """What was read first stands."""
-    counts: dict[str, int | str | None] = {"b0": 1000, "b1": 1000, "b2": 2000}
-    measurer = VanishingBuilds(counts, fault=fault)
+    measurer = measurer_of([1000, 1000, 2000], fault_of_pairs=fault)
     (change,) = searched(measurer).changes
 
     assert Change(1, 2) == change.place
     assert change.difference.verified is False
-    assert "+1,000, +100.00%  not verified" in text_of(VanishingBuilds(counts, fault=fault))
+    assert "+1,000, +100.00%  not verified" in text_of(attrs.evolve(measurer, measured=[]))
 
 
 def test_json_has_the_changes_and_the_effort() -> None:
@@ -270,34 +230,19 @@ def test_json_has_the_changes_and_the_effort() -> None:
     assert 5 == data["measurements"]
 
 
-def test_no_change_is_said() -> None:
-    """Not only by silence."""
-    assert "no change" in text_of(measurer_of([1000, 1000, 1000]))
-
-
 # The case
 
 
-@pytest.fixture
-def definitions(tmp_path: Path) -> str:
-    """A file with more cases than a message names."""
+def test_one_case_has_to_be_selected(tmp_path: Path) -> None:
+    """Of several, the first ones are named."""
     path = tmp_path / "cases.py"
     path.write_text(
         "from core.api import TimerArgs\n"
         "BENCHMARKS = {f'case {n}': TimerArgs(f'{n}') for n in range(14)}\n"
     )
-    return str(path)
-
-
-def test_the_case_that_is_left_is_taken(definitions: str) -> None:
-    """By its label."""
-    assert ("case 3",) == only_case(definitions, Selection(("case 3",))).label
-
-
-def test_several_cases_are_refused(definitions: str) -> None:
-    """The first ones are named."""
+    assert ("case 3",) == only_case(str(path), Selection(("case 3",))).label
     with pytest.raises(UsageError, match="14 cases match") as caught:
-        only_case(definitions, Selection(("*",)))
+        only_case(str(path), Selection(("*",)))
 
     lines = str(caught.value).splitlines()
     assert 12 == sum(line.startswith("  case ") for line in lines)

@@ -4,41 +4,119 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 
 from instruction_counts.builds.files import files_of
-from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.outcomes import Status
+from instruction_counts.core.facts import Operator
+from instruction_counts.core.types import Case, Language
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.session.builds import MeasuredRun, MeasurementSettings, banner
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
 from instruction_counts.storage.store import Store
 from tests.fakes import (
     BUILD,
     FACTS,
+    FINGERPRINT,
     OK,
     FakeEngine,
     failed,
     make_case,
-    make_order,
-    make_record,
-    make_run,
 )
 from tests.session.fakes import fake_engines, runner_of
 
 CASES = [make_case("a"), make_case("b")]
+OUT_OF_TIME = Outcome.out_of_time(60)
+
+
+PYTHON, CPP = make_case("a"), make_case("a", language=Language.CPP)
+NO_VALGRIND: dict[str, Any] = {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}
+NO_COMPILER: dict[str, Any] = {"compiler": ""}
+NOTHING = {**NO_VALGRIND, **NO_COMPILER}
+
+
+def planned(
+    cases: list[Case], lacks: dict[str, Any], *, skip: bool = False, **settings: Any
+) -> list[WorkOrder]:
+    """The orders for a build that lacks something."""
+    facts = attrs.evolve(FACTS, **lacks)
+    return BuildRunner((facts,), MeasurementSettings(**settings)).orders(cases, skip=skip)
+
+
+# What is planned
 
 
 def test_builds_take_turns() -> None:
-    """Each case is measured on one build after the other, then the next case."""
+    """Each case is measured on one build after the other, with the limits that were asked for."""
+    runner = runner_of("base", "new")
+    limits = attrs.evolve(runner.settings, timeout_s=7, retries=3)
     with fake_engines({}):
-        orders = runner_of("base", "new").orders(CASES)
+        orders = attrs.evolve(runner, settings=limits).orders(CASES)
+    builds = [facts.build for facts in runner.facts]
 
-    assert [("a", "base"), ("a", "new"), ("b", "base"), ("b", "new")] == [
-        (order.case.label[0], order.build.name) for order in orders
-    ]
+    assert [
+        WorkOrder(case, build, 7, 3, output=True, executed=True)
+        for case in CASES
+        for build in builds
+    ] == orders
+
+
+@pytest.mark.parametrize(
+    ("lacks", "expected"),
+    [(NO_VALGRIND, "Valgrind is not installed"), (NO_COMPILER, "no C.. compiler")],
+)
+def test_a_lack_is_an_error_that_names_both_ways_out(lacks: dict[str, Any], expected: str) -> None:
+    """Install what is missing, or leave out what needs it; what nothing needs may be missing."""
+    with pytest.raises(BuildError, match=expected) as caught:
+        planned([PYTHON, CPP], lacks)
+
+    assert "apt-get install" in caught.value.remedy
+    assert "--skip-unavailable" in caught.value.remedy
+    assert 1 == len(planned([PYTHON], lacks, counts="compiler" in lacks))
+
+
+@pytest.mark.parametrize(
+    ("lacks", "times", "expected"),
+    [
+        (NO_VALGRIND, True, [(False, ""), (False, "")]),
+        (NO_COMPILER, True, [(True, ""), (True, "no C++ compiler")]),
+        (NOTHING, True, [(False, ""), (False, "no C++ compiler")]),
+        (NO_VALGRIND, False, [(True, "Valgrind is not installed")] * 2),
+    ],
+)
+def test_skipping_refuses_only_what_cannot_be_done(
+    lacks: dict[str, Any], times: bool, expected: list[tuple[bool, str]]
+) -> None:
+    """Counts are left out; a case of which nothing can be measured is refused with the reason."""
+    orders = planned([PYTHON, CPP], lacks, skip=True, times=times)
+
+    assert [counts for counts, _ in expected] == [order.counts for order in orders]
+    assert all(why in order.refusal for order, (_, why) in zip(orders, expected, strict=True))
+    assert [bool(why) for _, why in expected] == [bool(order.refusal) for order in orders]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [(None, [False, True]), (True, [True, True]), (False, [False, False])]
+)
+def test_resources_are_those_of_operators_unless_something_is_asked_for(
+    asked: bool | None, expected: list[bool]
+) -> None:
+    """They take time, and other cases have no figures to compare them with.
+
+    Metadata make no operator of a case.
+    """
+    case = make_case("Group", "add", metadata={"operator": "torch.add"})
+    cases = [case, attrs.evolve(case, subject=Operator("torch.add"))]
+    orders = BuildRunner((FACTS,), MeasurementSettings()).orders(cases, resources=asked)
+
+    assert expected == [order.resources for order in orders]
+
+
+# What is measured
 
 
 def test_a_run_has_a_record_for_each_case_and_build() -> None:
@@ -51,7 +129,7 @@ def test_a_run_has_a_record_for_each_case_and_build() -> None:
         record.outcome.status for record in measured.run.cases
     ]
     assert ["base", "new"] == list(measured.run.builds)
-    assert measured.run_id is None
+    assert (None, True) == (measured.run_id, measured.is_sound)
 
 
 def test_a_recorder_keeps_the_run(tmp_path: Path) -> None:
@@ -101,25 +179,40 @@ def test_an_engine_is_checked_for_what_is_left_to_measure(
     assert 2 == len(resumed.run.cases)
 
 
-def test_what_a_resumed_run_holds_beyond_the_orders_was_not_ordered() -> None:
-    """It stays in the file, and says nothing of this run."""
-    run = make_run(make_record("a"), make_record("b"))
-
-    assert (make_record("a"),) == MeasuredRun(run, (make_order("a"),)).ordered
-
-
-def test_a_core_that_is_not_available_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cores": "4000"}, "4000"),
+        ({"jobs": 99_999_999_999}, "99,999,999,999 workers are too many"),
+    ],
+)
+def test_lanes_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
     """Before anything is measured."""
-    runner = attrs.evolve(runner_of(), settings=MeasurementSettings(cores="4000"))
-    with pytest.raises(UsageError), runner.lanes():
+    runner = attrs.evolve(runner_of(), settings=MeasurementSettings(**settings))
+    with pytest.raises(UsageError, match=message), runner.lanes():
         pass
 
 
-def test_more_lanes_than_anybody_has_are_refused() -> None:
-    """Each is a thread."""
-    runner = attrs.evolve(runner_of(), settings=MeasurementSettings(jobs=99_999_999_999))
-    with pytest.raises(UsageError, match="99,999,999,999 lanes are too many"), runner.lanes():
-        pass
+@pytest.mark.parametrize("others", [Outcome(Status.SKIPPED), OUT_OF_TIME])
+def test_a_run_that_measured_nothing_within_its_budget_did_not_pass(others: Outcome) -> None:
+    """It is an error, with the budget; a case that was refused was not measured either."""
+    engine = FakeEngine({("a",): [others], ("b",): [OUT_OF_TIME]})
+    runner = runner_of(BUILD.name)
+    with (
+        fake_engines({BUILD.name: engine}),
+        pytest.raises(UsageError, match="no case was measured within the time budget of 60 s"),
+    ):
+        runner.run(runner.orders(CASES), time_budget_s=60)
+
+
+@pytest.mark.parametrize("first", [OK, Outcome(Status.SKIPPED)])
+def test_a_run_that_measured_something_or_had_no_budget_is_accepted(first: Outcome) -> None:
+    """One case is enough; a run in which all were refused is reported elsewhere."""
+    second = OUT_OF_TIME if first is OK else first
+    engine = FakeEngine({("a",): [first], ("b",): [second]})
+    runner = runner_of(BUILD.name)
+    with fake_engines({BUILD.name: engine}):
+        assert 2 == len(runner.run(runner.orders(CASES)).run.cases)
 
 
 def test_settings_are_part_of_the_fingerprint_where_the_engine_heeds_them() -> None:
@@ -133,8 +226,8 @@ def test_the_banner_names_what_is_measured() -> None:
     other = attrs.evolve(FACTS, build=attrs.evolve(BUILD, name="new"))
 
     assert banner(FACTS, "fork", 1).startswith("torch 2.13.0+cpu · Python 3.11.7 · valgrind-3.19.0")
-    assert " · 1 lane · " in banner(FACTS, "fork", 1)
-    assert " · 2 lanes · " in banner(FACTS, "fork", 2)
+    assert " · 1 worker · " in banner(FACTS, "fork", 1)
+    assert " · 2 workers · " in banner(FACTS, "fork", 2)
     assert banner(other, "fork", 1).startswith("new: torch ")
 
 
@@ -153,12 +246,3 @@ def test_a_build_that_changes_marks_its_run(tmp_path: Path) -> None:
     assert {"new": ChangedFiles(1, (str(file),))} == measured.run.changed_files
     assert {"new": str(tmp_path)} == measured.run.package_folders
     assert not measured.is_sound
-
-
-def test_a_build_that_stays_as_it_is_marks_nothing() -> None:
-    """As nearly all do."""
-    runner = runner_of("new")
-    with fake_engines({"new": FakeEngine()}):
-        measured = runner.run(runner.orders([make_case("a")]))
-
-    assert measured.is_sound

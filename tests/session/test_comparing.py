@@ -15,9 +15,13 @@ from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.execution.events import Silent
-from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.sources.definitions import STANDARD
+from instruction_counts.session.comparing import (
+    ComparisonRequest,
+    compare_sides,
+    measure_sides,
+    verify,
+)
+from instruction_counts.session.sides import LazyStore
 from tests.builders import counted, side
 from tests.cores import lanes_of
 from tests.fakes import FakeEngine, make_case, make_record
@@ -45,17 +49,11 @@ def verdicts(
     base: FakeEngine, new: FakeEngine, layouts: dict[str, FakeEngine]
 ) -> dict[str, Verdict]:
     """The verdicts on two builds that were measured, and verified in two layouts."""
-    builds = ComparedBuilds(runner_of("base", "new"), CASES)
+    runner = runner_of("base", "new")
     with fake_engines({"base": base, "new": new}, layouts=layouts):
-        sides = builds.measure().sides
-        request = ComparisonRequest(STANDARD)
-        with LazyStore("/nowhere/runs.db") as runs:
-            found = compare_sides(sides["base"], sides["new"], request, runs, Silent())
-        verified = builds.verify(found.comparison, 2)
-    return {
-        difference.key.label[0]: difference.verdict
-        for difference in verified.comparison.differences
-    }
+        found = compare(*measure_sides(runner, CASES).sides.values())
+        verified = verify(runner, CASES, found, 2)
+    return {difference.key.label[0]: difference.verdict for difference in verified.differences}
 
 
 def engine(count: int) -> FakeEngine:
@@ -80,10 +78,10 @@ def test_what_differs_in_one_layout_alone_is_not_reported() -> None:
 def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
     """The layout that it was measured in is one of them."""
     used, layouts = ({"base": engine(count), "new": engine(2000)} for count in (1000, 1500))
-    builds = ComparedBuilds(runner_of("base", "new"), CASES[:1])
+    runner = runner_of("base", "new")
     with fake_engines(used, layouts=layouts):
-        sides = builds.measure().sides
-        found = builds.verify(compare(sides["base"], sides["new"]), 2).comparison
+        measured = compare(*measure_sides(runner, CASES[:1]).sides.values())
+        found = verify(runner, CASES[:1], measured, 2)
     noises = [made.records[CASES[0].key].noise for made in (found.base, found.new)]
 
     assert [Noise(layout_spread=1 / 3, layouts=2), Noise(layouts=2)] == noises
@@ -103,9 +101,8 @@ def judged(
     layouts = {name: engine(count) for name, count in zip(costs, fresh, strict=True)}
     with fake_engines(used, layouts=layouts):
         runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
-        builds = ComparedBuilds(runner, CASES[:1])
-        sides = builds.measure().sides
-        checked = builds.verify(compare(sides["base"], sides["new"]), None).comparison
+        measured = compare(*measure_sides(runner, CASES[:1]).sides.values())
+        checked = verify(runner, CASES[:1], measured, None)
     (difference,) = checked.differences
     number = 0 if difference.layouts is None else len(difference.layouts.new)
     asked = tuple([call.order.layout for call in made.calls] for made in layouts.values())

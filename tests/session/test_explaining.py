@@ -1,32 +1,21 @@
-"""Where the instructions of one case go, on sides that are values."""
+"""Where the instructions of one case go, and the lines of the functions that changed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.outcomes import Details, Outcome
+from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
+from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.explaining import explain_sides
-from tests.builders import cpp, side
-
-ADD = Selection(only=("Group/add",))
-
-
-def made(outcome: int | Outcome | None, title: str = "") -> Side:
-    """A side with a case that costs so much, or ended so."""
-    return side(cpp("Group", "add", outcome=outcome), title=title or f"side {outcome}")
-
-
-@pytest.mark.parametrize(
-    ("counts", "base", "new"), [([1000], None, 1000), ([1000, 1500], 1000, 1500)]
-)
-def test_sides_are_a_difference(counts: list[int], base: int | None, new: int) -> None:
-    """From the first to the second, or from nothing to the only one."""
-    (change,) = explain_sides([made(count) for count in counts], ADD).difference.functions
-
-    assert (base, new) == (change.base, change.new)
+from instruction_counts.session.explaining import ask_worker, explain_sides, source_changes
+from tests.builders import counted, cpp, key, side
 
 
 def test_details_are_asked_for_the_one_case() -> None:
@@ -39,7 +28,145 @@ def test_details_are_asked_for_the_one_case() -> None:
         return record.with_details(Details(whole.outcome.functions))
 
     light = [record.without_details(1) for record in (whole, other)]
-    found = explain_sides([side(*light)], ADD, complete)
+    found = explain_sides([side(*light)], Selection(("Group/add",)), complete)
 
     assert [light[0]] == asked
     assert whole == found.sides[0].records[whole.key]
+
+
+# Source
+
+
+FORWARD = PythonFunction("torch/linear.py", 3, "Linear.forward", "old", 20)
+EDITED = attrs.evolve(FORWARD, line=5, digest="new", bytecodes=30)
+LINES = {"old": ["    def forward():", "        pass"], "new": ["    def forward(): # x"]}
+
+
+def executing(
+    title: str, *functions: PythonFunction, folder: str | None = None, **fields: Any
+) -> Side:
+    """A side that executes these functions, from a folder of its own."""
+    executed = Executed(functions, (), **{"python": "3.11", **fields})
+    record = cpp("add", outcome=attrs.evolve(counted(1), executed=executed))
+    return attrs.evolve(
+        side(record, title=title), package_folder=f"/{title}" if folder is None else folder
+    )
+
+
+class Files:
+    """Files of both builds, as another process would find them."""
+
+    def __init__(self, **problems: str) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self._problems = problems
+
+    def __call__(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The function that each path stands for."""
+        self.asked = request["functions"]
+        return {
+            "python": "3.11",
+            "functions": [self._found(function["path"]) for function in self.asked],
+        }
+
+    def _found(self, path: str) -> dict[str, Any]:
+        build = path.split("/")[1]
+        if build in self._problems:
+            return {"problem": self._problems[build]}
+        return {"lines": LINES[build], "digests": [build]}
+
+
+def changes(base: Side, new: Side, files: Files) -> tuple[SourceChange, ...]:
+    """What is shown."""
+    return source_changes(key("add"), base, new, files)
+
+
+def test_both_sides_of_an_edited_function_are_shown() -> None:
+    """Each from where its build lies, at its own line."""
+    files = Files()
+    found = changes(executing("old", FORWARD), executing("new", EDITED), files)
+
+    assert [
+        {"path": "/old/torch/linear.py", "line": 3, "name": "Linear.forward"},
+        {"path": "/new/torch/linear.py", "line": 5, "name": "Linear.forward"},
+    ] == files.asked
+    base, new = (SourceLines(line, tuple(LINES[build])) for line, build in ((3, "old"), (5, "new")))
+    assert (SourceChange("torch/linear.py", "Linear.forward", base, new),) == found
+
+
+def test_a_function_of_one_side_is_shown_alone() -> None:
+    """Without a remark: the other side has none."""
+    (found,) = changes(executing("old"), executing("new", EDITED), Files())
+
+    assert (None, True, ()) == (found.base, found.new is not None, found.remarks)
+
+
+def test_what_is_called_more_often_is_not_asked_for() -> None:
+    """Its lines are the same on both sides. Nor is what is not stored, as with another engine."""
+    files, more = Files(), attrs.evolve(FORWARD, bytecodes=40)
+
+    assert () == changes(executing("old", FORWARD), executing("new", more), files)
+    assert () == changes(side(cpp("add", outcome=counted(1))), executing("new", EDITED), files)
+    assert [] == files.asked
+
+
+@pytest.mark.parametrize(
+    ("files", "digest", "side", "text"),
+    [
+        (Files(old="gone"), "new", "base", "/old/torch/linear.py is gone"),
+        (Files(old="changed"), "new", "base", "/old/torch/linear.py has changed since the run"),
+        # The function still begins there, but was edited since.
+        (Files(), "later", "new", "/new/torch/linear.py has changed since the run"),
+    ],
+    ids=["gone", "changed", "edited"],
+)
+def test_a_file_that_is_not_what_it_was_is_named(
+    files: Files, digest: str, side: str, text: str
+) -> None:
+    """The other side is shown."""
+    new = executing("new", attrs.evolve(EDITED, digest=digest))
+    (found,) = changes(executing("old", FORWARD), new, files)
+    shown = {"base": found.base, "new": found.new}
+
+    assert (f"{side}: {text}",) == found.remarks
+    assert {side} == {name for name, lines in shown.items() if lines is None}
+
+
+def test_digests_of_another_python_are_not_compared() -> None:
+    """The lines are shown, and marked."""
+    sides = (executing("old", FORWARD, python="3.12"), executing("new", EDITED, python="3.12"))
+    (found,) = changes(*sides, Files())
+
+    assert found.base is not None
+    assert not found.base.is_checked
+    assert "base: /old/torch/linear.py may have changed since the run: " in found.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "folder", "text"),
+    [
+        (EDITED, "", "new: torch/linear.py: where it lies is not known"),
+        (attrs.evolve(EDITED, file="../../etc/f.py"), "/new", "where it lies is not known"),
+        (attrs.evolve(EDITED, file="/etc/f.py"), "/new", "where it lies is not known"),
+        (attrs.evolve(EDITED, file="<generated>", line=0), "/new", "no file holds it"),
+    ],
+)
+def test_what_has_no_file_below_its_build_is_not_looked_for(
+    function: PythonFunction, folder: str, text: str
+) -> None:
+    """Files that are exchanged cannot make it read others."""
+    files = Files()
+    (found,) = changes(executing("old"), executing("new", function, folder=folder), files)
+
+    assert text in found.remarks[0]
+    assert [] == files.asked
+
+
+def test_a_process_answers_without_importing(tmp_path: Path) -> None:
+    """Real files, a real process: one function is found, the other is gone."""
+    path = tmp_path / "torch.py"
+    path.write_text("raise SystemExit\n\ndef f():\n    return 1\n", encoding="utf-8")
+    asked = [{"path": str(file), "line": 3, "name": "f"} for file in (path, tmp_path / "no.py")]
+    answer = ask_worker({"functions": asked})
+
+    assert ["def f():", "    return 1"] == answer["functions"][0]["lines"]
+    assert {"problem": "gone"} == answer["functions"][1]

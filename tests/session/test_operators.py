@@ -8,7 +8,7 @@ from instruction_counts.session.operators import over_sizes
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 
-NEG = OperatorEntry("torch.neg", "arithmetic", {"input": Tensor((8, 64))})
+NEG = OperatorEntry("arithmetic", {"input": Tensor((8, 64))}, name="torch.neg")
 
 
 @pytest.mark.parametrize(

@@ -2,80 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.records import Complete, Record, Run
+from instruction_counts.domain.records import Complete, Run
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.recording import Recording
 from tests.fakes import make_record, make_run
+from tests.session.fakes import FakeRecorder, Remarks
 
 RECORDS = tuple(make_record(name) for name in "abcd")
 
 
-class _Remarks(Silent):
-    def __init__(self) -> None:
-        self.errors: list[str] = []
-
-    def error(self, text: str) -> None:
-        """Keep it."""
-        self.errors.append(text)
-
-
-class _Recorder:
-    """Takes what ``accepts`` says, and remembers what it was asked for."""
-
-    def __init__(self, accepts: Callable[[str], bool] = lambda _: True) -> None:
-        self.accepts = accepts
-        self.asked: list[str] = []
-        self.kept: dict[str, Record] = {}
-        self.state = ""
-        self.error: UsageError = DataError("it is full")
-
-    def begin(self, run: Run) -> int:
-        """See `Recorder`."""
-        del run
-        return 7
-
-    def add(self, run_id: int, record: Record) -> Record:
-        """See `Recorder`."""
-        (name,) = record.label
-        self.asked.append(name)
-        if not self.accepts(name):
-            raise self.error
-        self.kept[name] = record
-        return record.without_details(run_id)
-
-    def completed(self, record: Record) -> Record:
-        """See `Recorder`."""
-        return record
-
-    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
-        """See `Recorder`."""
-
-    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
-        """See `Recorder`: all, or nothing."""
-        del run_id
-        names = [record.label[0] for record in run.cases]
-        if not all(self.accepts(name) for name in names):
-            raise self.error
-        self.kept = dict(zip(names, run.cases, strict=True))
-        self.state = "interrupted" if interrupted else "complete"
-
-
-def recording(recorder: _Recorder, clock: Callable[[], float] = lambda: 0.0) -> Recording:
+def recording(recorder: FakeRecorder, clock: Callable[[], float] = lambda: 0.0) -> Recording:
     """A recording that shows nothing."""
     return Recording(7, recorder, Silent(), clock)
 
 
 def test_what_is_stored_comes_back_without_its_details() -> None:
     """Nothing else need stay in memory."""
-    recorder = _Recorder()
+    recorder = FakeRecorder()
     (light,) = recording(recorder).add(RECORDS[0]).values()
 
     assert light.outcome.functions is None
@@ -84,7 +33,7 @@ def test_what_is_stored_comes_back_without_its_details() -> None:
 
 def test_what_could_not_be_stored_is_stored_with_the_next_case() -> None:
     """Once that is possible."""
-    recorder = _Recorder(lambda _: False)
+    recorder = FakeRecorder(lambda _: False)
     held = recording(recorder)
     before = [held.add(record) for record in RECORDS[:2]]
     recorder.accepts = lambda _: True
@@ -97,7 +46,7 @@ def test_what_could_not_be_stored_is_stored_with_the_next_case() -> None:
 
 def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
     """And the run in the store is none that went through to its end."""
-    recorder = _Recorder(lambda name: name != "b")
+    recorder = FakeRecorder(lambda name: name != "b")
     held = recording(recorder)
     for record in RECORDS:
         held.add(record)
@@ -111,7 +60,7 @@ def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
 @pytest.mark.parametrize("error", [DataError("it is full"), UsageError("the run was deleted")])
 def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> None:
     """Two errors are reported in all: when it begins, and at the end, with what keeps the run."""
-    recorder, remarks, kept = _Recorder(lambda _: False), _Remarks(), []
+    recorder, remarks, kept = FakeRecorder(lambda _: False), Remarks(), []
     recorder.error = error
 
     def keep(run: Run, complete: Complete) -> Path | None:
@@ -135,8 +84,8 @@ def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> N
 
 def test_where_nothing_keeps_a_run_that_is_said() -> None:
     """Every disk may be full."""
-    remarks = _Remarks()
-    held = Recording(7, _Recorder(lambda _: False), remarks, keep=lambda *_: None)
+    remarks = Remarks()
+    held = Recording(7, FakeRecorder(lambda _: False), remarks, keep=lambda *_: None)
     held.finish(make_run(*RECORDS), interrupted=False)
 
     assert remarks.errors[-1].endswith("No file could be written either.")
@@ -145,13 +94,12 @@ def test_where_nothing_keeps_a_run_that_is_said() -> None:
 def test_a_database_that_does_not_answer_for_long_does_not_hold_up_each_case() -> None:
     """Ten seconds until a server is given up are waited for once in a while."""
     now = [0.0]
-    recorder = _Recorder(lambda _: False)
 
     def slow(_: str) -> bool:
         now[0] += 10
         return False
 
-    recorder.accepts = slow
+    recorder = FakeRecorder(slow)
     held = recording(recorder, lambda: now[0])
     for number in range(41):
         held.add(make_record(str(number)))

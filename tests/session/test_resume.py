@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -11,13 +11,12 @@ import pytest
 
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
-from instruction_counts.core.types import CaseKey, RuntimeMode
+from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, FailureKind, Machine, Outcome, Status
-from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
+from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.session.measuring import Measured
+from instruction_counts.session.measuring import Measured, MeasuredRun
 from instruction_counts.storage.json_files import read_json
 from tests.cores import lanes_of
 from tests.fakes import (
@@ -34,6 +33,7 @@ from tests.fakes import (
     make_record,
     make_run,
 )
+from tests.session.fakes import FakeRecorder
 
 DONE = Record.of(make_order("a").case, BUILD.name, OK)
 
@@ -47,8 +47,8 @@ def measure(
 ) -> tuple[Run, bool]:
     """The run that measuring ``orders`` gives, and whether it was interrupted."""
     measured = Measured("timer", lanes_of(engine, *cores), exporters or [], console)
-    interrupted = measured.execute(orders, done)
-    return measured.run, interrupted
+    found = measured.execute(orders, done)
+    return found.run, found.interrupted
 
 
 def labels_asked_for(engine: FakeEngine) -> set[str]:
@@ -109,59 +109,52 @@ def test_results_of_another_engine_or_build_are_not_gone_on_with(done: Run) -> N
         measure([make_order("a")], FakeEngine(), done)
 
 
-@pytest.mark.parametrize(
-    ("runtime", "expected"), [(RuntimeMode.EAGER, {"a"}), (RuntimeMode.JIT, set())]
-)
-def test_a_record_without_resources_is_measured_again_where_a_case_has_some(
-    runtime: RuntimeMode, expected: set[str]
-) -> None:
+def test_a_record_without_resources_is_measured_again_where_a_case_has_some() -> None:
     """Others would be measured for ever."""
-    engine = FakeEngine()
-    order = WorkOrder(make_case("a", runtime=runtime), BUILD, resources=True)
-    measure([order], engine, make_run(make_record("a", runtime=runtime)))
+    for runtime, expected in ((RuntimeMode.EAGER, {"a"}), (RuntimeMode.JIT, set())):
+        engine = FakeEngine()
+        order = WorkOrder(make_case("a", runtime=runtime), BUILD, resources=True)
+        measure([order], engine, make_run(make_record("a", runtime=runtime)))
 
-    assert expected == labels_asked_for(engine)
+        assert expected == labels_asked_for(engine)
 
 
 @pytest.mark.parametrize(
     "outcome", [OK, failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
 )
 def test_what_was_measured_before_stays_though_it_is_not_selected_now(outcome: Outcome) -> None:
-    """Writing to the same file loses nothing, nor the reason of what failed."""
-    done = make_record("a", outcome=outcome)
-    run, _ = measure([make_order("b")], FakeEngine(), make_run(done))
+    """Writing to the same file loses nothing, nor the reason of what failed.
 
-    assert [("b",), ("a",)] == [record.label for record in run.cases]
-
-
-def test_a_build_that_is_not_measured_now_stays_with_its_cases() -> None:
-    """Without its fingerprint nothing could be compared with them."""
-    other = attrs.evolve(FINGERPRINT, torch="2.14.0")
-    done = make_run(DONE, make_record("a", build="other"))
-    done = attrs.evolve(done, builds={"other": other, BUILD.name: FINGERPRINT})
+    Builds stay with their fingerprints, and what the machine could do.
+    """
+    other, machine = attrs.evolve(FINGERPRINT, torch="2.14.0"), Machine(10**10, 10**11)
+    done = make_run(make_record("a", outcome=outcome), make_record("a", build="other"))
+    builds = {"other": other, BUILD.name: FINGERPRINT}
+    done = attrs.evolve(done, builds=builds, machine=machine)
     run, _ = measure([make_order("b")], FakeEngine(), done)
 
-    assert {"other": other, BUILD.name: FINGERPRINT} == run.builds
-    assert {"other", BUILD.name} == {record.build for record in run.cases}
+    assert [("b",), ("a",), ("a",)] == [record.label for record in run.cases]
+    assert [BUILD.name, BUILD.name, "other"] == [record.build for record in run.cases]
+    assert (builds, machine) == (run.builds, run.machine)
 
 
-def test_what_the_machine_could_do_before_stays() -> None:
-    """Where it is not measured now."""
-    machine = Machine(10**10, 10**11)
-    done = attrs.evolve(make_run(DONE), machine=machine)
-    run, _ = measure([make_order("b")], FakeEngine(), done)
+def test_what_is_refused_has_a_record_with_the_reason() -> None:
+    """A row that says so, instead of none; also of a case that is too wide for the lanes."""
+    orders = [
+        attrs.evolve(make_order("lacking"), refusal="no compiler"),
+        make_order("wide", num_threads=2),
+        make_order("a"),
+    ]
+    engine = FakeEngine()
+    run, _ = measure(orders, engine, cores=(0,))
+    lacking, wide, measured = (record.outcome for record in run.cases)
 
-    assert machine == run.machine
-
-
-def test_a_refused_order_has_a_record_with_the_reason() -> None:
-    """A row that says so, instead of none."""
-    order = attrs.evolve(make_order("a"), refusal="no compiler")
-    run, _ = measure([order], FakeEngine())
-
-    failure = run.cases[0].outcome.failure
-    assert failure is not None
-    assert "no compiler" == failure.message
+    assert [Status.SKIPPED, Status.SKIPPED, Status.OK] == [
+        outcome.status for outcome in (lacking, wide, measured)
+    ]
+    assert lacking.failure is not None
+    assert "no compiler" == lacking.failure.message
+    assert {"a"} == labels_asked_for(engine)
 
 
 def test_a_run_of_which_all_is_done_starts_nothing() -> None:
@@ -169,25 +162,7 @@ def test_a_run_of_which_all_is_done_starts_nothing() -> None:
     engine = FakeEngine()
     run, _ = measure([make_order("a")], engine, make_run(DONE))
 
-    assert (DONE,) == run.cases
-    assert [] == engine.calls
-
-
-def test_a_case_that_is_too_wide_is_refused_before_anything_starts() -> None:
-    """It has a record with the reason."""
-    engine = FakeEngine()
-    run, _ = measure([make_order("wide", num_threads=2), make_order("a")], engine, cores=(0,))
-
-    assert [Status.SKIPPED, Status.OK] == [record.outcome.status for record in run.cases]
-    assert {"a"} == labels_asked_for(engine)
-
-
-def test_a_failure_costs_its_own_row_only() -> None:
-    """All others have their results."""
-    engine = FakeEngine({("case", "1"): [failed(FailureKind.SIGNAL)]})
-    run, _ = measure(make_orders(4), engine)
-
-    assert ["ok", "failed", "ok", "ok"] == [record.outcome.status.value for record in run.cases]
+    assert ((DONE,), []) == (run.cases, engine.calls)
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -225,68 +200,48 @@ def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) ->
     assert 3 == (tmp_path / name).read_text().count(counted)
 
 
-class _FakeRecorder:
-    """Keeps records, and gives them back without their details."""
+# What is stored and written meanwhile
 
-    def __init__(self, *, lost: bool = False) -> None:
-        self.reads, self._lost, self.finished = 0, lost, False
-        self._kept: dict[Identity, Record] = {}
 
-    def begin(self, run: Run) -> int:
-        """See `Recorder`."""
-        del run
-        return 1
-
-    def add(self, run_id: int, record: Record) -> Record:
-        """See `Recorder`."""
-        self._kept[record.identity] = record
-        return record.without_details(run_id)
-
-    def completed(self, record: Record) -> Record:
-        """See `Recorder`."""
-        self.reads += 1
-        if self._lost:
-            raise DataError("the database is gone")
-        return self._kept[record.identity]
-
-    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
-        """See `Recorder`."""
-
-    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
-        """See `Recorder`."""
-        del run_id, run, interrupted
-        self.finished = True
+def recorded(
+    recorder: FakeRecorder,
+    *exporters: Exporter,
+    count: int = 4,
+    during: Callable[[WorkOrder], None] | None = None,
+) -> MeasuredRun:
+    """A run of so many cases, one after the other."""
+    engine = FakeEngine() if during is None else FakeEngine(during=during)
+    return Measured("timer", lanes_of(engine, 0), exporters, console, recorder).execute(
+        make_orders(count)
+    )
 
 
 def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
     """They are nine tenths of a record; nobody asks for them while cases are measured."""
-    recorder = _FakeRecorder()
-    measured = Measured("timer", lanes_of(FakeEngine(), 0), [], console, recorder=recorder)
-    measured.execute(make_orders(3), None)
+    recorder = FakeRecorder()
+    measured = recorded(recorder)
 
-    assert [Details()] * 3 == [record.outcome.details for record in measured.run.cases]
-    assert recorder.reads == 0
+    assert [Details()] * 4 == [record.outcome.details for record in measured.run.cases]
+    assert 0 == recorder.reads
 
 
 def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The rest is measured; that the file does not have it is reported."""
-    exporters = [exporter_to(tmp_path / "run.json")]
-    recorder = _FakeRecorder(lost=True)
-    measured = Measured("timer", lanes_of(FakeEngine(), 0), exporters, console, recorder=recorder)
-    measured.execute(make_orders(3), None)
+    measured = recorded(FakeRecorder(is_lost=True), exporter_to(tmp_path / "run.json"))
 
-    assert 3 == len(measured.run.cases)
+    assert 4 == len(measured.run.cases)
     assert "is not up to date: the database is gone" in capsys.readouterr().err
 
 
-def measured_without_folder(
-    tmp_path: Path, made_again: str = ""
-) -> tuple[Measured, Exporter, _FakeRecorder]:
-    """A run of four cases; somebody removes the folder of its file in the second.
+@pytest.mark.parametrize("made_again", ["", "3"])
+def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(
+    made_again: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is measured and stored; which file does not have it is known, and reported once.
 
-    In the one that is called ``made_again`` it is made again.
+    Somebody removes its folder. Where it is made again, the file is written at the end.
     """
     folder = tmp_path / "results"
     folder.mkdir()
@@ -297,33 +252,15 @@ def measured_without_folder(
         if order.case.label == ("case", made_again):
             folder.mkdir()
 
-    exporter, recorder = exporter_to(folder / "r.json", FakeClock(0)), _FakeRecorder()
-    engines = lanes_of(FakeEngine(during=during), 0)
-    measured = Measured("timer", engines, [exporter], console, recorder=recorder)
-    measured.execute(make_orders(4), None)
-    return measured, exporter, recorder
-
-
-def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """All is measured and stored; which file does not have it is known, and reported once."""
-    measured, exporter, recorder = measured_without_folder(tmp_path)
+    exporter, recorder = exporter_to(folder / "r.json", FakeClock(0)), FakeRecorder()
+    measured = recorded(recorder, exporter, during=during)
 
     assert 4 == len(measured.run.cases)
-    assert recorder.finished is True
-    assert {exporter} == measured.unsaved
+    assert "complete" == recorder.state
+    assert (frozenset() if made_again else {exporter}) == measured.unsaved
     assert 1 == capsys.readouterr().err.count("r.json cannot be written: No such file")
-
-
-def test_a_file_that_can_be_written_again_has_all(tmp_path: Path) -> None:
-    """At the end it is tried once more."""
-    measured, _, _ = measured_without_folder(tmp_path, made_again="3")
-
-    assert set() == measured.unsaved
-    assert [4, 4] == [
-        len(run.cases) for run in (measured.run, read_json(tmp_path / "results" / "r.json"))
-    ]
+    if made_again:
+        assert 4 == len(read_json(folder / "r.json").cases)
 
 
 class _Broken:
@@ -338,10 +275,8 @@ class _Broken:
 
 def test_a_run_is_finished_before_its_files_are_written() -> None:
     """Whatever becomes of them, it is no run that still goes on."""
-    recorder = _FakeRecorder()
-    exporters = [_Broken()]
-    measured = Measured("timer", lanes_of(FakeEngine(), 0), exporters, console, recorder=recorder)
+    recorder = FakeRecorder()
     with pytest.raises(ZeroDivisionError):
-        measured.execute(make_orders(1), None)
+        recorded(recorder, _Broken())
 
-    assert recorder.finished
+    assert "complete" == recorder.state

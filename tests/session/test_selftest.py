@@ -60,16 +60,14 @@ def test_a_selftest_counts_in_each_condition_and_layout(monkeypatch: pytest.Monk
     usual = FakeEngine({("a",): [costing(10), costing(11)], ("b",): [costing(20)]})
     other = FakeEngine({("a",): [costing(12)], ("b",): [costing(20)]})
     with fake_engines({"new": usual}, layouts={"new": other}):
-        found = run_selftest(runner_of("new"), [A, B], layouts=1)
+        noises, run = run_selftest(runner_of("new"), [A, B], layouts=1)
 
     assert (
         CaseNoise(A, (10, 11), (12,), windows_agree=True),
         CaseNoise(B, (20, 20), (20,), windows_agree=True),
-    ) == found.noises
+    ) == noises
     assert [True, True, False, False] == [call.order.executed for call in usual.calls]
-    assert [Noise(1 / 11, 2 / 12, 1), Noise(layouts=1)] == [
-        record.noise for record in found.run.cases
-    ]
+    assert [Noise(1 / 11, 2 / 12, 1), Noise(layouts=1)] == [record.noise for record in run.cases]
 
 
 def is_elsewhere(condition: selftest.Condition) -> bool:
@@ -79,15 +77,14 @@ def is_elsewhere(condition: selftest.Condition) -> bool:
 
 def test_four_things_must_not_matter() -> None:
     """Each has a round of its own, beside the first."""
+    found = [(of.another_directory, of.busy, bool(of.variables)) for of in CONDITIONS]
+
     assert [
         (False, False, False),
         (True, False, False),
         (False, True, False),
         (False, False, True),
-    ] == [
-        (condition.another_directory, condition.busy, bool(condition.variables))
-        for condition in CONDITIONS
-    ]
+    ] == found
 
 
 @pytest.mark.parametrize("condition", CONDITIONS[1::2], ids=["elsewhere", "environment"])
@@ -118,51 +115,32 @@ def test_a_command_of_a_build_is_run_where_the_program_was_started(
 # Representative cases
 
 
-@pytest.fixture(scope="module")
-def standard() -> tuple[Case, ...]:
-    """The standard suite."""
-    return load(STANDARD)
+def test_a_representative_set_covers_the_suite() -> None:
+    """Each top label in its languages, and each mode, is another way through torch.
 
-
-def test_every_top_label_is_represented_in_its_languages(standard: tuple[Case, ...]) -> None:
-    """Each is another part of torch."""
+    They are few enough for several rounds, keep their order, and none stands twice.
+    """
+    standard = load(STANDARD)
+    chosen = representative(standard)
 
     def covered(cases: tuple[Case, ...]) -> set[tuple[str, Language]]:
         return {(str(case.label[0]), case.autolabels.language) for case in cases}
 
-    assert covered(standard) == covered(representative(standard))
-
-
-def test_every_mode_is_represented(standard: tuple[Case, ...]) -> None:
-    """Each takes another way through torch."""
+    assert covered(standard) == covered(chosen)
     expected = {case.autolabels for case in standard if case.num_threads == 1}
-
-    assert expected == {case.autolabels for case in representative(standard)}
-
-
-def test_there_are_about_forty(standard: tuple[Case, ...]) -> None:
-    """Few enough for several rounds."""
-    assert 35 <= len(representative(standard)) <= 50
+    assert expected == {case.autolabels for case in chosen}
+    assert 35 <= len(chosen) <= 50
+    assert tuple(case for case in standard if case in set(chosen)) == chosen
 
 
-def test_they_keep_the_order_of_the_suite(standard: tuple[Case, ...]) -> None:
-    """No case stands twice."""
-    chosen = set(representative(standard))
-
-    assert tuple(case for case in standard if case in chosen) == representative(standard)
-
-
-def test_cases_of_several_threads_are_left_out() -> None:
-    """Their counts depend on the scheduler."""
-    assert (A,) == representative([make_case("a", num_threads=2), A, make_case("a", stmt="z")])
-
-
-def test_few_cases_represent_themselves() -> None:
-    """As many as there are ways through torch."""
+def test_a_representative_set_has_each_way_once() -> None:
+    """Of several threads none: their counts depend on the scheduler."""
     scripted = make_case("a", runtime=RuntimeMode.JIT)
     backward = make_case("a", autograd=AutogradMode.FORWARD_BACKWARD)
+    others = [make_case("a", num_threads=2), make_case("a", stmt="z")]
 
     assert (A, scripted, backward) == representative([A, scripted, backward])
+    assert (A,) == representative([others[0], A, others[1]])
 
 
 # What the rounds say
@@ -182,32 +160,33 @@ def test_rounds_are_gathered_by_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("repeats", "repeated", "spread"),
+    ("repeats", "layouts", "repeated", "spread", "over_layouts"),
     [
-        ((5, 5, 5), True, 0.0),
-        ((90, 100), False, 0.1),
-        ((100, None, 80), False, 0.2),
-        ((None, None), False, 0.0),
-        ((0, 0), True, 0.0),
-        ((0, 1), False, 1.0),
+        ((5, 5, 5), (), True, 0.0, 0.0),
+        ((90, 100), (), False, 0.1, 0.0),
+        ((100, None, 80), (100, 100), False, 0.2, 0.0),
+        ((None, None), (), False, 0.0, 0.0),
+        ((0, 0), (), True, 0.0, 0.0),
+        ((0, 1), (), False, 1.0, 0.0),
+        ((100, 70), (100, 80), False, 0.3, 0.2),
+        ((100, 70), (None, 90), False, 0.3, 0.1),
     ],
 )
 def test_noise_is_the_spread_of_what_had_to_agree(
-    repeats: tuple[int | None, ...], repeated: bool, spread: float
+    repeats: tuple[int | None, ...],
+    layouts: tuple[int | None, ...],
+    repeated: bool,
+    spread: float,
+    over_layouts: float,
 ) -> None:
-    """As a share of the largest count; a round without a count agrees with none."""
-    assert spread == pytest.approx(noise(*repeats).noise)
-    assert repeated == noise(*repeats).repeated
+    """As a share of the largest count; a round without a count agrees with none.
 
+    Of layouts, the one that is measured in is one.
+    """
+    found = noise(*repeats, layouts=layouts)
 
-@pytest.mark.parametrize(
-    ("layouts", "expected"), [((), 0.0), ((100, 100), 0.0), ((100, 80), 0.2), ((None, 90), 0.1)]
-)
-def test_the_layout_spread_is_that_over_all_layouts(
-    layouts: tuple[int | None, ...], expected: float
-) -> None:
-    """The one that is measured in is one of them."""
-    assert expected == pytest.approx(noise(100, 70, layouts=layouts).layout_spread)
+    assert repeated == found.repeated
+    assert [spread, over_layouts] == pytest.approx([found.noise, found.layout_spread])
 
 
 @pytest.mark.parametrize("repeats", [(None, None), (5, None), (None, 5)])

@@ -1,16 +1,16 @@
-"""What BASE and NEW can be."""
+"""What BASE and NEW can be, and stored runs whose database is opened late, or never."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.records import Record, Run
-from instruction_counts.session.sides import read_side
+from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.storage.json_files import to_json
 from tests.fakes import make_record, make_run
 
@@ -24,36 +24,23 @@ TWO = make_run(
 )
 
 
-class FakeRuns:
-    """Stored runs by number or tag."""
-
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        self._runs = list(runs.items())
-
-    def find(self, text: str) -> int | None:
-        """The number of the run of that name."""
-        return next((n for n, (name, _) in enumerate(self._runs) if name == text), None)
-
-    def load(self, run_id: int, *, details: bool = True) -> Run:
-        """The run, whose details are in memory either way."""
-        del details
-        return self._runs[run_id][1]
-
-    def completed(self, record: Record) -> Record:
-        """As it is: nothing is left in a store."""
-        return record
+@pytest.fixture
+def none(tmp_path: Path) -> Iterator[LazyStore]:
+    """No store, of which nobody who names a file wants to hear; it is not made."""
+    with LazyStore(tmp_path / "none.db") as runs:
+        yield runs
+    assert not (tmp_path / "none.db").exists()
 
 
-class NoStore(FakeRuns):
-    """A store that must not be opened: nobody who names a file wants to hear of a database."""
-
-    def find(self, text: str) -> int | None:
-        """Not to be asked."""
-        raise AssertionError(text)
-
-
-NONE = NoStore({})
-RUNS = FakeRuns({"0": TWO, "tag": TWO, "nightly": ONE})
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[LazyStore]:
+    """Three runs, of which two have tags."""
+    with LazyStore(tmp_path / "runs.db") as runs:
+        for run, tag in ((TWO, ""), (TWO, "tag"), (ONE, "nightly")):
+            number = runs.opened().import_run(run)
+            if tag:
+                runs.opened().tag(number, tag)
+        yield runs
 
 
 @pytest.fixture
@@ -65,64 +52,83 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("after", "title"), [("", "before.json"), (":default", "before.json:default")]
+    ("name", "after", "title"),
+    [
+        ("before.json", "", "before.json"),
+        ("before.json", ":default", "before.json:default"),
+        ("a:b.json", "", "a:b.json"),
+    ],
 )
-def test_a_file_is_a_side(after: str, title: str, file: Path) -> None:
+def test_a_file_is_a_side(name: str, after: str, title: str, file: Path, none: LazyStore) -> None:
     """Called by its name, which is tried with and without what follows the colon."""
-    side = read_side(f"{file}{after}", NONE)
+    side = read_side(f"{file.rename(file.with_name(name))}{after}", none)
 
     assert (title, 1, None) == (side.title, len(side.records), side.run_id)
-
-
-def test_a_file_whose_name_holds_a_colon_is_found(file: Path) -> None:
-    """The whole text is tried first."""
-    path = file.rename(file.with_name("a:b.json"))
-
-    assert 1 == len(read_side(str(path), NONE).records)
 
 
 @pytest.mark.parametrize(
     ("text", "title", "labels", "number"),
     [
-        ("nightly", "nightly", "a", 2),
-        ("0:old", "run 0, old", "ab", 0),
-        ("0:new", "run 0, new", "a", 0),
-        ("tag:new", "tag:new", "a", 1),
+        ("nightly", "nightly", "a", 3),
+        ("1:old", "run 1, old", "ab", 1),
+        ("1:new", "run 1, new", "a", 1),
+        ("tag:new", "tag:new", "a", 2),
+        ("last", "run 3", "a", 3),
     ],
 )
-def test_a_stored_run_is_a_side(text: str, title: str, labels: str, number: int) -> None:
+def test_a_stored_run_is_a_side(
+    text: str, title: str, labels: str, number: int, stored: LazyStore
+) -> None:
     """By its number or tag; a build is named after a colon, where it has several."""
-    side = read_side(text, RUNS)
+    side = read_side(text, stored)
 
     assert (title, number) == (side.title, side.run_id)
     assert [(label,) for label in labels] == [key.label for key in side.records]
 
 
 @pytest.mark.parametrize(
-    ("text", "runs", "message", "remedy"),
+    ("text", "message", "remedy"),
     [
-        ("0", RUNS, "several builds: old, new", "Name one of them: 0:old"),
-        ("0:other", RUNS, "no build of that name", "It has: old, new"),
+        ("1", "several builds: old, new", "Name one of them: 1:old"),
+        ("1:other", "no build of that name", "It has: old, new"),
+        ("1:", "no build of that name", "It has: old, new"),
         *(
-            (text, RUNS, "neither a JSON file nor a stored run", "Stored runs and their tags:")
+            (text, "neither a JSON file nor a stored run", "Stored runs and their tags:")
             for text in ("nothing", "9", "a:b", ":", "")
         ),
-        ("gone.json", NONE, "there is no file gone.json", "Write one:"),
-        ("gone.json.gz:new", NONE, "there is no file gone.json.gz", "Write one:"),
-        ("results/gone", NONE, "there is no file results/gone", "Write one:"),
     ],
 )
-def test_what_is_not_there_is_named(text: str, runs: FakeRuns, message: str, remedy: str) -> None:
+def test_a_run_that_is_not_there_is_named(
+    text: str, message: str, remedy: str, stored: LazyStore
+) -> None:
     """With where to look, or what could be meant."""
     with pytest.raises(UsageError, match=message) as caught:
-        read_side(text, runs)
+        read_side(text, stored)
 
     assert remedy == caught.value.remedy
 
 
-def test_a_damaged_file_is_named(file: Path) -> None:
+@pytest.mark.parametrize("text", ["gone.json", "gone.json.gz:new", "results/gone", "nightly"])
+def test_what_is_not_there_is_named_without_a_store(text: str, none: LazyStore) -> None:
+    """A file by its name; where there is no database, there is no such run, either."""
+    name = text.partition(":")[0]
+    message = "nor a stored run" if text == "nightly" else f"there is no file {name}"
+    with pytest.raises(UsageError, match=message):
+        read_side(text, none)
+
+
+def test_a_damaged_file_is_named(file: Path, none: LazyStore) -> None:
     """It is not taken for a run that is not there."""
     file.write_text(json.dumps({"schema_version": 99}))
 
     with pytest.raises(DataError, match="schema_version is 99"):
-        read_side(str(file), NONE)
+        read_side(str(file), none)
+
+
+def test_a_database_is_opened_for_what_is_in_it_alone(none: LazyStore) -> None:
+    """A record that was never stored is whole; one whose details are stored needs it."""
+    record = make_record()
+
+    assert record == none.completed(record)
+    with pytest.raises(UsageError, match="there is no such database"):
+        none.completed(attrs.evolve(record, stored_in=7))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.session.timing import Saving, Timed, time_statements
 from instruction_counts.sources.definitions import load
 from tests.fakes import BUILD, FakeEngine, failed
@@ -35,25 +35,25 @@ def test_statements_are_measured_in_their_order() -> None:
     assert not found.has_failed_cases
 
 
-def test_a_statement_is_saved_under_its_label(tmp_path: Path) -> None:
-    """As the case that was measured."""
+@pytest.mark.parametrize(
+    ("asked", "labels"),
+    [
+        (ADD, [("Mine", "add")]),
+        (Statements(("a", "b")), [("Mine", "add", "a"), ("Mine", "add", "b")]),
+    ],
+)
+def test_statements_are_saved_under_a_label(
+    asked: Statements, labels: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    """As the cases that were measured; several each by its own name below it."""
     path = tmp_path / "cases.py"
+    found = timed(asked, Saving.at(path, "Mine / add"))
+    cases = load(str(path))
 
-    found = timed(ADD, Saving.at(path, "Mine / add"))
-
-    (case,) = load(str(path))
-    assert (("Mine", "add"),) == found.saved
-    assert ("Mine", "add") == case.label
-    assert case.definition_hash == found.statements[0].record.definition_hash
-
-
-def test_several_are_saved_below_the_label(tmp_path: Path) -> None:
-    """Each by its own name."""
-    path = tmp_path / "cases.py"
-
-    timed(Statements(("a", "b")), Saving.at(path, "Mine"))
-
-    assert [("Mine", "a"), ("Mine", "b")] == [case.label for case in load(str(path))]
+    assert labels == list(found.saved) == [case.label for case in cases]
+    assert [case.definition_hash for case in cases] == [
+        statement.record.definition_hash for statement in found.statements
+    ]
 
 
 def test_what_failed_is_not_saved(tmp_path: Path) -> None:

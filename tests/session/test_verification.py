@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from instruction_counts.core.types import Case
-from instruction_counts.session.verification import Verification
+from instruction_counts.session.verification import recount
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case
 from tests.session.fakes import fake_engines, runner_of
@@ -23,40 +24,27 @@ def counts(
     if kept is not None:
         runner = attrs.evolve(runner, kept=lanes_of({"base": kept}, 0))
     with fake_engines({"base": engine}):
-        found = Verification(runner).count(CASES, layouts)
+        found = recount(runner, CASES, layouts)
     return [
         [{names[key]: count for key, count in of.items()} for of in build] for build in found.counts
     ]
 
 
-def layouts_of(engine: FakeEngine) -> list[int]:
-    """What it was asked for."""
-    return [call.order.layout for call in engine.calls]
-
-
-def test_each_layout_has_its_counts() -> None:
-    """Orders say which it is."""
-    engine = FakeEngine()
-
-    assert [[dict.fromkeys(CASES, COUNT)] * 2] == counts(2, engine)
-    assert [1, 1, 2, 2] == layouts_of(engine)
-
-
-def test_the_engines_that_are_there_count_in_three_layouts() -> None:
-    """Unless more is asked for, nothing starts."""
+@pytest.mark.parametrize(
+    ("asked", "number", "by_fresh", "by_kept"),
+    [(2, 2, [1, 1, 2, 2], []), (1, 1, [1, 1], []), (None, 3, [], [1, 2, 3, 1, 2, 3])],
+)
+def test_each_layout_has_its_counts(
+    asked: int | None, number: int, by_fresh: list[int], by_kept: list[int]
+) -> None:
+    """In servers of their own where it is said how many; else in those that are there."""
     other, kept = FakeEngine(), FakeEngine()
 
-    assert [[dict.fromkeys(CASES, COUNT)] * 3] == counts(None, other, kept)
-    assert ([], [1, 2, 3, 1, 2, 3]) == (layouts_of(other), layouts_of(kept))
+    assert [[dict.fromkeys(CASES, COUNT)] * number] == counts(asked, other, kept)
+    assert [by_fresh, by_kept] == [
+        [call.order.layout for call in engine.calls] for engine in (other, kept)
+    ]
     assert not kept.closed.is_set()
-
-
-def test_layouts_that_are_asked_for_have_engines_of_their_own() -> None:
-    """Other addresses in whole servers."""
-    other, kept = FakeEngine(), FakeEngine()
-    counts(1, other, kept)
-
-    assert ([1, 1], []) == (layouts_of(other), layouts_of(kept))
 
 
 def test_a_case_that_fails_in_a_layout_has_no_count_there() -> None:

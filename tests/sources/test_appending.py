@@ -43,7 +43,7 @@ def f():
 
 def saved(path: Path, group: GroupedBenchmark = GROUP, *label: str) -> tuple[Case, ...]:
     """The cases of the file after ``group`` was appended."""
-    append(path, {label or ("Mine", "add"): group}, "--definitions")
+    append(path, {label or ("Mine", "add"): group})
     return load(str(path))
 
 
@@ -110,10 +110,6 @@ def test_what_is_saved_is_the_same_case(
         ),
         'BENCHMARKS = {("a", "b"): __import__("core.api").api.GroupedStmts("x")}  # end',
         (
-            "# -*- coding: latin-1 -*-\n# \xe9\nfrom core.api import GroupedStmts as G\n\n"
-            'BENCHMARKS = {}\nBENCHMARKS["a", "b"] = G("x")\n\n\n# \xe9'
-        ),
-        (
             "from core.api import *\n\nBENCHMARKS = {}\nclass A:\n    B = GroupedStmts\n"
             'BENCHMARKS["a", "b"] = A.B("x")\n\n\ndef after(): ...\n'
         ),
@@ -122,12 +118,11 @@ def test_what_is_saved_is_the_same_case(
 def test_what_is_there_stays(tmp_path: Path, before: str) -> None:
     """In any form of file: the cases of before come first, and its lines are all still there."""
     path = tmp_path / "cases.py"
-    encoding = "latin-1" if "latin" in before else "utf-8"
-    path.write_bytes(before.encode(encoding))
+    path.write_bytes(before.encode())
 
     assert (*expanded(GroupedStmts("x"), "a", "b"), *expanded()) == saved(path)
 
-    after = path.read_bytes().decode(encoding)
+    after = path.read_bytes().decode()
     lines = iter(after.splitlines())
     assert all(line in lines for line in before.splitlines())
     assert ("\r\n" in before) is after.endswith("\r\n")
@@ -176,8 +171,8 @@ def test_a_label_that_is_there_is_refused(tmp_path: Path) -> None:
     path.write_text(FLAT)
 
     for attempt in (
-        lambda: check_appendable(path, [("a", "b")], "--definitions"),
-        lambda: append(path, {("a", "b"): GROUP}, "--definitions"),
+        lambda: check_appendable(path, [("a", "b")]),
+        lambda: append(path, {("a", "b"): GROUP}),
     ):
         with pytest.raises(UsageError, match="has a case called a / b already"):
             attempt()
@@ -188,54 +183,48 @@ def test_a_label_that_is_there_is_refused(tmp_path: Path) -> None:
     "content",
     [
         "import types\n" + FLAT + "BENCHMARKS = types.MappingProxyType(BENCHMARKS)\n",
-        FLAT + "GroupedSetup = None\n",
-        (
-            "from core import api\n\nGroupedStmts = api.TimerArgs\n"
-            'BENCHMARKS = {"a": GroupedStmts("x")}\n'
-        ),
         FLAT + "BENCHMARKS_OF_ANOTHER = {}\nif 1:\n    pass\ndel GroupedStmts\n",
+        f"# -*- coding: latin-1 -*-\n# \xe9\n{FLAT}",
     ],
 )
 def test_a_file_that_cannot_be_extended_stays_as_it_is(tmp_path: Path, content: str) -> None:
     """The error holds the code, to be added by hand."""
     path = tmp_path / "cases.py"
-    path.write_text(content)
+    path.write_text(content, encoding="latin-1")
 
     with pytest.raises(UsageError, match="cannot be extended") as raised:
-        append(path, {("Mine", "add"): GROUP}, "--definitions")
+        append(path, {("Mine", "add"): GROUP})
     assert '    BENCHMARKS["Mine", "add"] = GroupedStmts(\n' in str(raised.value)
-    assert content == path.read_text()
+    assert content == path.read_text(encoding="latin-1")
     assert [path] == left(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("content", "error"),
+    ("name", "content", "message"),
     [
-        ("x = ", DataError),
-        ("x = 1", DataError),
-        (FLAT.replace('GroupedStmts("x")', "GroupedStmts(3)"), DefinitionErrors),
+        ("cases.py", "x = ", "SyntaxError"),
+        ("cases.py", "x = 1", "BENCHMARKS is missing"),
+        ("cases.py", FLAT.replace('GroupedStmts("x")', "GroupedStmts(3)"), "expected  text"),
+        ("cases.yaml", None, r"a definition file ends in \.py"),
+        ("none/cases.py", None, "there is no folder"),
     ],
 )
-def test_a_file_that_holds_no_definitions_is_refused(
-    tmp_path: Path, content: str, error: type[Exception]
+def test_a_file_that_cannot_be_extended_is_refused_at_once(
+    tmp_path: Path, name: str, content: str | None, message: str
 ) -> None:
     """Before anything is measured."""
-    path = tmp_path / "cases.py"
-    path.write_text(content)
+    if content is not None:
+        (tmp_path / name).write_text(content)
 
-    with pytest.raises(error):
-        check_appendable(path, [("a",)], "--definitions")
+    with pytest.raises((DataError, DefinitionErrors, UsageError), match=message):
+        check_appendable(tmp_path / name, [("a",)])
 
 
-def test_only_files_of_python_are_extended(tmp_path: Path) -> None:
-    """In a folder that is there."""
-    with pytest.raises(UsageError, match=r"a definition file ends in \.py"):
-        check_appendable(tmp_path / "cases.yaml", [("a",)], "--definitions")
-    with pytest.raises(UsageError, match="there is no folder"):
-        check_appendable(tmp_path / "none" / "cases.py", [("a",)], "--definitions")
+def test_a_folder_is_no_definition_file(tmp_path: Path) -> None:
+    """Whatever it is called."""
     (tmp_path / "folder.py").mkdir()
-    with pytest.raises(UsageError, match="is not a regular file"):
-        check_appendable(tmp_path / "folder.py", [("a",)], "--definitions")
+    with pytest.raises(UsageError, match="is not a file that can be written"):
+        check_appendable(tmp_path / "folder.py", [("a",)])
 
 
 def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
@@ -261,6 +250,6 @@ def test_what_somebody_else_writes_meanwhile_is_kept(tmp_path: Path) -> None:
     )
     path.write_text(content)
 
-    with pytest.raises(UsageError, match="changed by somebody else"):
-        append(path, {("Mine", "add"): GROUP}, "--definitions")
+    with pytest.raises(UsageError, match="was changed meanwhile"):
+        append(path, {("Mine", "add"): GROUP})
     assert "theirs" == path.read_text()

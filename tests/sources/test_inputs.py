@@ -1,11 +1,18 @@
-"""Inputs as options name them."""
+"""Models and inputs as options name them."""
 
 from __future__ import annotations
 
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.inputs import InputSpec, parse_input
+from instruction_counts.sources.inputs import (
+    InputSpec,
+    ModelSource,
+    check,
+    inputs_of,
+    parse_input,
+    parse_source,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +51,77 @@ def test_only_integers_have_a_limit(text: str) -> None:
     """Above zero, or there would be none."""
     with pytest.raises(UsageError, match="only integer inputs have a limit"):
         parse_input(text)
+
+
+# Models
+
+NET = ModelSource("Net", "nets:net")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.b:make", ModelSource("make", "a.b:make")),
+        ("a.b:make.it=Net", ModelSource("Net", "a.b:make.it")),
+    ],
+)
+def test_a_factory_is_called_by_its_name(text: str, expected: ModelSource) -> None:
+    """Unless it is given another."""
+    assert expected == parse_source(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        ("model.bin", "is not a factory", "module:factory"),
+        ("models", "is not a factory", "module:factory"),
+        ("models:", "is not a factory", "module:factory"),
+        ("/a/net.pt2=Net", "is not a factory", "A model in a file"),
+    ],
+)
+def test_what_names_no_factory_is_refused(text: str, message: str, remedy: str) -> None:
+    """With what to name."""
+    with pytest.raises(UsageError, match=message) as caught:
+        parse_source(text)
+
+    assert remedy in caught.value.remedy
+
+
+def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:
+    """Those without a name are for the rest."""
+    specs = [InputSpec((1, 2)), InputSpec((3,), model="A")]
+
+    assert [((3,),), ((1, 2),)] == [
+        tuple(tensor.shape for tensor in inputs_of(ModelSource(name, "m:f"), specs, None))
+        for name in ("A", "B")
+    ]
+
+
+def test_an_argument_is_given_once() -> None:
+    """The second would replace the first in silence."""
+    twice = [InputSpec((1, 3), name="x"), InputSpec((3,)), InputSpec((1, 4), name="x")]
+
+    with pytest.raises(UsageError, match=r"--input x=…: Net got this argument twice"):
+        inputs_of(NET, twice, None)
+
+
+def test_the_batch_size_is_the_first_size() -> None:
+    """Of each input."""
+    (found,) = inputs_of(NET, [InputSpec((1, 3, 5))], 16)
+
+    assert (16, 3, 5) == found.shape
+
+
+@pytest.mark.parametrize(
+    ("models", "inputs", "message"),
+    [
+        ([NET] * 2, [], 'two models are named "Net"'),
+        ([NET], [InputSpec((1,), model="B")], 'no model is named "B"\n  Models: Net'),
+    ],
+)
+def test_names_of_models_are_unique_and_known(
+    models: list[ModelSource], inputs: list[InputSpec], message: str
+) -> None:
+    """Their layers could not be told apart."""
+    with pytest.raises(UsageError, match=message):
+        check(models, inputs)

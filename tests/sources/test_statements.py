@@ -10,7 +10,7 @@ import pytest
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.sources.statements import (
     Derived,
     cases_of,
@@ -112,7 +112,7 @@ def test_an_empty_statement_is_refused(stmt: str) -> None:
         (("x += 1",), {}, r'ends without a value: x \+= 1\n .*"z = x \+ y".*--signature'),
         (("x;",), {"cpp_stmts": ("{ x; }",)}, r'ends without a value: { x; }\n .*"auto z'),
         (("a = x",), {"cpp_stmts": ("auto b = x;",)}, "differently: a and b"),
-        (("x +",), {}, "the statement is no Python, line 1"),
+        (("x +",), {}, "the statement is not valid Python, line 1"),
     ],
 )
 def test_a_statement_without_an_output_has_no_backward_pass(
@@ -158,7 +158,7 @@ def test_the_output_is_what_the_statement_ends_in(stmt: str, expected: Derived) 
 @pytest.mark.parametrize("stmt", ["x +", "x = (", "a\0b"])
 def test_what_is_no_python_has_no_output(stmt: str) -> None:
     """It is refused with what Python says."""
-    with pytest.raises(UsageError, match="the statement is no Python"):
+    with pytest.raises(UsageError, match="the statement is not valid Python"):
         with_output(stmt)
 
 

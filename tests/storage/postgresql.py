@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -25,21 +24,13 @@ def programs() -> Path:
     return Path(path).resolve().parent
 
 
-def user_of_server() -> str | None:
-    """Who may run a server: it refuses to be root's. None for ourselves."""
-    if os.getuid():
-        return None
-    try:
-        return pwd.getpwnam("postgres").pw_name
-    except KeyError:
-        pytest.skip("a PostgreSQL server does not run as root, and there is no user postgres")
-
-
 class Server:
     """A server on a socket in a folder of its own, running from the start of a ``with``."""
 
     def __init__(self) -> None:
-        self._programs, self._user = programs(), user_of_server()
+        self._programs = programs()
+        # A server refuses to be root's.
+        self._user = None if os.getuid() else "postgres"
         self.folder = tempfile.mkdtemp(prefix="instruction-counts-")
         self._data = f"{self.folder}/data"
         self._process: subprocess.Popen[bytes] | None = None

@@ -1,27 +1,52 @@
-"""Result files: of one version, whole, of a limited size; a file where nothing else is left."""
+"""The one form of a run: everything comes back, and nothing impossible is read."""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.domain.outcomes import Details
-from instruction_counts.domain.records import Record
-from instruction_counts.storage.json_files import (
-    from_json,
-    keep,
-    read_json,
-    to_json,
-)
-from tests.fakes import make_record, make_run
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.storage.json_files import from_json, keep, read_json, to_json
+from tests.fakes import OK, make_record, make_run
+from tests.storage.values import JSON, RUNS, WHOLE
 
 RUN = make_run(make_record("a"), make_record("b"))
+
+
+def changed(change: Callable[[dict[str, Any]], Any]) -> str:
+    """The text of a file with something in every field that was changed by hand."""
+    data = json.loads(to_json(WHOLE))
+    change(data)
+    return json.dumps(data)
+
+
+def put(data: Any, way: Iterable[str | int], value: Any) -> None:
+    """Put a value into a place of a document."""
+    *above, last = way
+    for key in above:
+        data = data[key]
+    data[last] = value
+
+
+def with_stmt(text: str) -> str:
+    """A file whose first case has this statement, as JSON spells it."""
+    return changed(lambda data: put(data, ("cases", 0, "stmt"), "TEXT")).replace('"TEXT"', text)
+
+
+def with_metadata(text: str) -> str:
+    """A file whose first case has these metadata, as JSON spells them."""
+    return changed(lambda data: put(data, ("cases", 0, "metadata"), "TEXT")).replace('"TEXT"', text)
 
 
 def test_each_case_has_a_line_of_its_own() -> None:
@@ -29,6 +54,240 @@ def test_each_case_has_a_line_of_its_own() -> None:
     lines = to_json(RUN).splitlines()
 
     assert 2 == sum(line.startswith('    {"label": ') for line in lines)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(RUNS)
+@example(WHOLE)
+def test_a_run_comes_back_as_it_was(run: Run) -> None:
+    """To the last digit and character."""
+    assert run == from_json(to_json(run), "file")
+
+
+def test_a_field_that_a_file_does_not_have_is_as_by_default() -> None:
+    """One that is added later can be read from files and databases that were written before."""
+    text = changed(lambda data: data["cases"][0]["outcome"].pop("executed_digests"))
+
+    assert from_json(text, "earlier.json").cases[0].outcome.executed_digests is None
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_no_json_is_not_written(value: float) -> None:
+    """It names the case."""
+    record = make_record("a", outcome=attrs.evolve(OK, duration_s=value))
+    with pytest.raises(DataError, match="a holds a number that JSON does not know"):
+        to_json(make_run(record))
+
+
+# What was changed by hand
+
+LARGE = 2**63
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        ("label", [], "at least one string"),
+        ("label[0]", 3, "a string"),
+        ("num_threads", True, "a whole number"),
+        ("num_threads", 0, "at least 1"),
+        ("language", "Rust", "one of python, c++"),
+        ("runtime", "jit", "one of eager, torchscript, compiled, explicit"),
+        ("metadata", [], "a mapping"),
+        ("subject", "add", "a mapping"),
+        ("subject.kind", [], "one of operator, layer, model"),
+        ("subject.kind", "tensor", "one of operator, layer, model"),
+        ("subject.shapes", 2, "a mapping"),
+        ("expected[0].sum", "1", "a number"),
+        ("noise.server_spread", 1.5, "at most 1"),
+        ("outcome", [], "a mapping"),
+        ("outcome.status", "fine", "one of ok, failed"),
+        ("outcome.duration_s", -1.0, "at least 0"),
+        ("outcome.duration_s", 10**400, "a number"),
+        ("outcome.metrics.m", "2", "a number"),
+        ("outcome.metrics.m", LARGE, "64 bits"),
+        ("outcome.executed.functions.bytecodes[0]", LARGE, "64 bits"),
+        ("outcome.executed.operators.backward[0]", 0, "true or false"),
+        ("outcome.instructions.per_run", LARGE, "64 bits"),
+        ("outcome.instructions.windows[0].runs", 0, "at least 1"),
+        ("outcome.times.values_s[0]", "x", "a number"),
+        ("outcome.times.values_s[1]", -1, "at least 0"),
+        ("outcome.times.median_s", 0, "more than 0"),
+        ("outcome.times.median_bounds_s", [1.0], ""),
+        ("outcome.functions.costs", [], "a mapping"),
+        ("outcome.functions.costs.inclusive[0]", 1.5, "a whole number"),
+        ("outcome.functions.costs.function[0]", None, "a string"),
+        ("outcome.functions.calls.callee[0]", 3, "a position in costs, less than 3"),
+        ("outcome.functions.calls.caller[0]", -1, "at least 0"),
+        ("outcome.functions.calls.calls[0]", LARGE, "64 bits"),
+        ("outcome.output.tensors[0].sample", "AAA", "eight bytes in base64"),
+        ("outcome.output.tensors[0].sample", "AAAA", "eight bytes in base64"),
+        ("outcome.output.tensors[0].sample", "é", "eight bytes in base64"),
+    ],
+)
+def test_what_is_wrong_or_impossible_is_refused_with_its_place(
+    place: str, value: Any, expected: str
+) -> None:
+    """Each in one line, by the field as the file spells it; never a traceback."""
+    steps = place.replace("[", ".").replace("]", "").split(".")
+    way = ("cases", 0, *(int(step) if step.isdecimal() else step for step in steps))
+    with pytest.raises(ValidationError) as caught:
+        from_json(changed(lambda data: put(data, way, value)), "bad.json")
+
+    (problem,) = caught.value.problems
+    assert (f"$.cases[0].{place}", "bad.json") == (problem.path, problem.file)
+    assert expected in problem.expected
+    assert "measure again" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data.update(more=1), '$.more\n  found     a field "more"'),
+        (lambda data: data.update(cases={}), "$.cases\n"),
+        (lambda data: data["cases"].append("text"), "$.cases[3]\n"),
+        (lambda data: data["cases"][1].update(more=1), '$.cases[1].more\n  found     a field "mor'),
+        (lambda data: data["cases"][1].pop("outcome"), 'expected  a field "outcome"'),
+        (
+            lambda data: data["cases"][0]["outcome"]["functions"]["costs"]["file"].pop(),
+            "$.cases[0].outcome.functions.costs\n",
+        ),
+    ],
+)
+def test_what_is_missing_or_too_much_is_named(
+    change: Callable[[dict[str, Any]], Any], said: str
+) -> None:
+    """With the name of the file in front."""
+    with pytest.raises(ValidationError) as caught:
+        from_json(changed(change), "bad.json")
+
+    assert caught.value.message.startswith("bad.json: $")
+    assert said in caught.value.message
+
+
+def places_in(value: Any, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The way to each value in a document."""
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+    lower = [way for key, value in inner for way in places_in(value, (*above, key))]
+    return [above, *lower] if above else lower
+
+
+VALUES = st.sampled_from(
+    [
+        *(None, True, -1, 0, 1, 2**70, 10**400, -0.5, 0.0, 1.5, 1e300),
+        *("", "zz", "0" * 16, "AAA", "AAAAAAAA8D8=", "fork", "ok", "python", "exception"),
+        *([], [0], [-1], [[]], ["a"], [None], [0, 0, 0, 0], {}, {"more": 1}, {"a": {}}),
+    ]
+)
+NO_VERSION = [way for way in places_in(json.loads(to_json(WHOLE))) if way != ("schema_version",)]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(NO_VERSION), VALUES | JSON, st.sampled_from(["replace", "remove", "add"]))
+def test_whatever_is_changed_by_hand_is_refused_or_means_what_it_says(
+    way: tuple[str | int, ...], value: Any, how: str
+) -> None:
+    """Any value in place of another, one that is missing, and one that is too much."""
+    data = json.loads(to_json(WHOLE))
+    inner = data
+    *above, last = way
+    for key in above:
+        inner = inner[key]
+    if how == "remove":
+        del inner[last]
+    elif how == "replace" or isinstance(inner, list):
+        inner[last] = value
+    else:
+        inner[f"{last}s"] = value
+    try:
+        run = from_json(json.dumps(data), "changed.json")
+    except DataError:
+        return
+
+    again = to_json(run)
+    assert run == from_json(again, "again.json")
+    if how == "replace" and "{" not in json.dumps(value):  # of what is missing there are defaults
+        assert data == json.loads(again)
+    for record in run.cases:
+        for tensor in record.outcome.output.tensors if record.outcome.output else ():
+            assert len(base64.b64decode(tensor.sample)) % 8 == 0
+
+
+# Hostile files
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"schema_version": ' + "[" * 10_000,
+        *(with_metadata('{"a":' * depth + "1" + "}" * depth) for depth in (501, 900, 5000)),
+    ],
+    ids=["list", "version", "501", "900", "5000"],
+)
+@pytest.mark.faults
+def test_a_file_that_is_nested_too_deep_is_refused(text: str) -> None:
+    """It names the file, and ends in no traceback."""
+    with pytest.raises(DataError, match=r"^deep\.json"):
+        from_json(text, "deep.json")
+
+
+def test_what_can_be_read_can_be_written() -> None:
+    """A run that was taken in can always be given back."""
+    run = from_json(with_metadata('{"a":' * 500 + "1" + "}" * 500), "deep.json")
+
+    assert run == from_json(to_json(run), "again.json")
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "9" * 5000])
+@pytest.mark.parametrize(
+    "way", [("outcome", "duration_s"), ("outcome", "times", "values_s", 0), ("metadata", "op")]
+)
+def test_a_number_that_nobody_can_calculate_with_is_refused(
+    way: tuple[str | int, ...], number: str
+) -> None:
+    """Wherever it stands."""
+    text = changed(lambda data: put(data, ("cases", 0, *way), "NUMBER"))
+    with pytest.raises(DataError, match=r"^bad\.json"):
+        from_json(text.replace('"NUMBER"', number), "bad.json")
+
+
+def test_a_name_that_is_there_twice_is_refused() -> None:
+    """Readers would differ in which of the two counts."""
+    text = to_json(RUN).replace('"stmt": ', '"label": ["other"], "stmt": ', 1)
+    with pytest.raises(DataError, match=r'bad\.json is not JSON: the name "label" is there twice'):
+        from_json(text, "bad.json")
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        (r"\ud800", "?"),
+        (r"\uDFFF", "?"),
+        (r"\ud83d\ude00", "😀"),
+        (r"\ud83d\ud83d\ude00", "?😀"),
+        (r"\ude00\ud83d", "??"),
+        (r"\\ud800", r"\ud800"),
+        (r"\\\ud800", r"\?"),
+        (r"\n\u00e9\ud7ff", "\né\ud7ff"),
+    ],
+)
+def test_half_a_pair_of_surrogates_is_read_as_a_question_mark(stored: str, read: str) -> None:
+    """No file and no terminal takes it; all else in a text stays as it is."""
+    assert read == from_json(with_stmt(f'"{stored}"'), "file").cases[0].stmt
+
+
+@given(st.text(st.characters(), max_size=8))
+def test_every_text_is_read_as_one_that_files_take(words: str) -> None:
+    """Halves of pairs are all that is replaced."""
+    whole = json.loads(json.dumps(words)).encode(errors="replace").decode()
+
+    assert whole == from_json(with_stmt(json.dumps(words)), "file").cases[0].stmt
+
+
+# Whole files
 
 
 @pytest.mark.parametrize(
@@ -43,9 +302,8 @@ def test_another_schema_version_is_refused(text: str, version: Any) -> None:
     with pytest.raises(DataError) as caught:
         from_json(text, "old.json")
 
-    assert f"old.json: schema_version is {version!r}, and this program reads 1" == (
-        caught.value.message
-    )
+    said = f"old.json: schema_version is {version!r}, and this program reads 1"
+    assert said == caught.value.message
     assert "measure again" in caught.value.remedy
 
 
@@ -104,25 +362,17 @@ def complete(record: Record) -> Record:
 def test_a_run_is_kept_where_somebody_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With all details that can still be read."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    light = [record.without_details(1) for record in RUN.cases]
-    path = keep(make_run(*light), complete)
-
-    assert path is not None
-    assert tmp_path / "instruction-counts" == path.parent
-    assert (RUN.cases[0], RUN.cases[1].with_details(Details())) == read_json(path).cases
-
-
-def test_a_run_is_kept_with_temporary_files_where_nothing_else_takes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Or nowhere, which is said."""
+    """With all details that can still be read; with temporary files, or nowhere, which is said."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    path = keep(make_run(*[record.without_details(1) for record in RUN.cases]), complete)
     monkeypatch.setenv("XDG_DATA_HOME", "/proc/none")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    path = keep(RUN, lambda record: record)
+    temporary = keep(RUN, lambda record: record)
     monkeypatch.setattr("tempfile.tempdir", "/proc/none")
 
     assert path is not None
-    assert tmp_path == path.parent
+    assert tmp_path / "data" / "instruction-counts" == path.parent
+    assert (RUN.cases[0], RUN.cases[1].with_details(Details())) == read_json(path).cases
+    assert temporary is not None
+    assert tmp_path == temporary.parent
     assert keep(RUN, lambda record: record) is None

@@ -17,7 +17,7 @@ from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Event, Finished, Progress, Silent
-from instruction_counts.session.measuring import Measured
+from instruction_counts.session.measuring import Measured, MeasuredRun
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cores import lanes_of
@@ -64,7 +64,7 @@ class _Remarks(Silent):
 class Ended:
     """A run in spite of it all."""
 
-    measured: Measured
+    measured: MeasuredRun
     remarks: _Remarks
     file: Run
     """What the file of the run holds."""
@@ -94,8 +94,7 @@ def measured_while(actions: ACTIONS, store: Store, folder: Path) -> Ended:
         remarks,
         recorder=store,
     )
-    measured.execute(make_orders(CASES), None)
-    return Ended(measured, remarks, read_json(path))
+    return Ended(measured.execute(make_orders(CASES)), remarks, read_json(path))
 
 
 # SQLite
@@ -193,15 +192,6 @@ def test_a_server_that_comes_back_takes_what_waited(server: Server, tmp_path: Pa
 
     assert ended.file == stored
     assert ended.measured.is_stored is True
-
-
-def test_a_server_that_comes_back_at_the_end_takes_all(server: Server, tmp_path: Path) -> None:
-    """Nothing is tried in between here: the end alone does it."""
-    last = CASES - 1
-    with Store.open(server.url) as store:
-        ended = measured_while({last - 1: server.stop, last: server.start}, store, tmp_path)
-
-    assert ended.measured.is_stored
 
 
 def test_a_connection_that_the_server_ends_costs_no_result(server: Server, tmp_path: Path) -> None:

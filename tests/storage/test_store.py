@@ -7,8 +7,7 @@ import math
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,22 +24,22 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import (
     CallCost,
     Details,
+    FailureKind,
     FunctionCost,
     FunctionCosts,
     Outcome,
     Status,
 )
-from instruction_counts.domain.records import Record, Run
-from instruction_counts.domain.stored import RunSummary
+from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.database import Database
 from instruction_counts.storage.json_files import to_json
-from instruction_counts.storage.store import Store
-from instruction_counts.storage.tables import METADATA, outcomes, runs, store_format
+from instruction_counts.storage.store import RunningRuns, Store
+from instruction_counts.storage.tables import METADATA, outcomes, runs, store_format, tags
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
+from tests.process import ROOT
 from tests.storage.postgresql import Server
 from tests.storage.values import RUNS, WHOLE
 
-ROOT = Path(__file__).resolve().parents[2]
 CALLED = FunctionCosts(
     100, (FunctionCost("a", "b", "c", 3), FunctionCost("d", "e", "f", 2)), (CallCost(0, 1, 2, -3),)
 )
@@ -104,15 +103,6 @@ def reading(where: str) -> Iterator[Connection]:
     """A look at the tables themselves."""
     with closing(Database(where)) as database, database.reading() as connection:
         yield connection
-
-
-def rows(where: str) -> dict[str, int]:
-    """How many rows each table has."""
-    with reading(where) as connection:
-        return {
-            table.name: connection.scalar(select(func.count()).select_from(table)) or 0
-            for table in METADATA.sorted_tables
-        }
 
 
 # What comes out
@@ -208,45 +198,33 @@ def test_what_cannot_be_stored_is_refused_as_a_whole(
 
 # A run that goes on
 
-
-def test_an_outcome_replaces_the_one_before(store: Store) -> None:
-    """In its place, also where the case's code differs now."""
-    number = store.begin(make_run(make_record("a", outcome=failed()), make_record("b")))
-    again = make_record("a", stmt="other")
-    store.add(number, again)
-
-    assert (again, make_record("b")) == store.load(number).cases
+FAILED = make_record("a", outcome=failed())
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "expected"),
     [
-        make_record("a", build="new"),
-        make_record("a", language=Language.CPP),
-        make_record("a", num_threads=2),
-        make_record("a", "a"),
+        # Also where the case's code differs now.
+        (make_record("a", stmt="other"), (make_record("a", stmt="other"), make_record("b"))),
+        *(
+            (other, (FAILED, make_record("b"), other))
+            for other in (
+                make_record("a", build="new"),
+                make_record("a", language=Language.CPP),
+                make_record("a", num_threads=2),
+                make_record("a", "a"),
+            )
+        ),
     ],
 )
-def test_another_case_replaces_nothing(store: Store, other: Record) -> None:
-    """Build, label, modes and threads make a case."""
-    number = store.begin(make_run(make_record("a"), builds=["default", "new"]))
+def test_an_outcome_replaces_that_of_the_same_case(
+    store: Store, other: Record, expected: tuple[Record, ...]
+) -> None:
+    """In its place. Build, label, modes and threads make a case."""
+    number = store.begin(make_run(FAILED, make_record("b"), builds=["default", "new"]))
     store.add(number, other)
 
-    assert (make_record("a"), other) == store.load(number).cases
-
-
-@pytest.mark.parametrize(
-    ("interrupted", "state"), [(False, "complete"), (True, "interrupted"), (None, "running")]
-)
-def test_the_state_tells_how_a_run_ended(
-    store: Store, interrupted: bool | None, state: str
-) -> None:
-    """Or that it did not yet."""
-    number = store.begin(make_run())
-    if interrupted is not None:
-        store.finish(number, make_run(), interrupted=interrupted)
-
-    assert state == store.summary(number).state
+    assert expected == store.load(number).cases
 
 
 def test_the_end_of_a_run_brings_order_and_fingerprints(store: Store) -> None:
@@ -275,50 +253,81 @@ def test_what_was_not_added_is_stored_at_the_end(store: Store) -> None:
     assert ["a", "b", "extra"] == [record.label[0] for record in store.load(number).cases]
 
 
-@pytest.mark.parametrize("step", ["add", "add again", "finish", "load", "tag", "delete", "summary"])
-def test_a_run_that_is_gone_is_an_error(store: Store, step: str) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda store: store.add(1, make_record()),
+        lambda store: store.finish(1, make_run(), interrupted=False),
+        lambda store: store.load(1),
+        lambda store: store.tag(1, "x"),
+        lambda store: store.delete(1),
+        lambda store: store.summary(1),
+    ],
+    ids=["add", "finish", "load", "tag", "delete", "summary"],
+)
+def test_a_run_that_is_gone_is_an_error(store: Store, step: Callable[[Store], object]) -> None:
     """It can be deleted at any time by another process."""
-    number = store.begin(make_run(make_record()))
-    store.delete(number)
-    steps = {
-        "add": lambda: store.add(number, make_record()),
-        "add again": lambda: store.add(number, make_record(build="other")),
-        "finish": lambda: store.finish(number, make_run(), interrupted=False),
-        "load": lambda: store.load(number),
-        "tag": lambda: store.tag(number, "x"),
-        "delete": lambda: store.delete(number),
-        "summary": lambda: store.summary(number),
-    }
-    with pytest.raises(UsageError, match=f"there is no stored run {number}"):
-        steps[step]()
+    store.delete(store.begin(make_run(make_record())))
+    with pytest.raises(UsageError, match="there is no stored run 1"):
+        step(store)
+
+
+def test_a_killed_run_is_called_so_and_nothing_is_left_beside_the_database(tmp_path: Path) -> None:
+    """As the system does for a process that dies; asking changes nothing."""
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store:
+        killed = store.begin(make_run())
+    with Store.open(path) as store:
+        states = [store.summary(killed).state for _ in range(2)]
+        ended = store.begin(make_run())
+        store.finish(ended, make_run(), interrupted=False)
+        store.delete(killed)
+
+    assert ["killed"] * 2 == states
+    assert [] == list(tmp_path.glob("*.run-*"))
+
+
+def test_a_number_can_come_again(tmp_path: Path) -> None:
+    """The database was removed and made anew; the file of a killed run was left."""
+    before, now = RunningRuns(tmp_path / "runs.db"), RunningRuns(tmp_path / "runs.db")
+    before.begin(7)
+    before.close()
+    now.begin(7)
+
+    assert not RunningRuns(tmp_path / "runs.db").is_abandoned(7)
+    assert not now.is_abandoned(7)
+
+
+def test_where_no_file_can_be_locked_nothing_is_known(tmp_path: Path) -> None:
+    """A run does not fail because of it."""
+    runs = RunningRuns(tmp_path / "none" / "runs.db")
+    runs.begin(7)
+
+    assert not runs.is_abandoned(7)
 
 
 # Lists, names, and deleting
 
 
 def test_runs_are_listed_newest_first(store: Store) -> None:
-    """With what tells one from another."""
+    """With what tells one from another; what was skipped has not failed."""
+    outcomes = [OK, failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
+    records = [make_record(str(number), outcome=each) for number, each in enumerate(outcomes)]
     first = attrs.evolve(
-        make_run(make_record(), make_record("b", outcome=failed()), builds=["new", "base"]),
-        started_at="2026-01-02T03:04:05",
+        make_run(*records, builds=["new", "base"]), started_at="2026-01-02T03:04:05"
     )
     store.tag(store.import_run(first), "z")
     store.tag(1, "y")
     store.begin(make_run())
-    versions = {"new": FINGERPRINT.torch, "base": FINGERPRINT.torch}
+    store.finish(store.begin(make_run()), make_run(), interrupted=True)
+    torch = FINGERPRINT.torch
+    builds = {"new": torch, "base": torch}
 
     assert (
-        RunSummary(2, "", "running", "timer", {"default": FINGERPRINT.torch}, (), 0, 0),
-        RunSummary(1, first.started_at, "complete", "timer", versions, ("y", "z"), 2, 1),
+        RunSummary(3, "", "interrupted", "timer", {"default": torch}, (), 0, 0),
+        RunSummary(2, "", "running", "timer", {"default": torch}, (), 0, 0),
+        RunSummary(1, first.started_at, "complete", "timer", builds, ("y", "z"), 4, 2),
     ) == store.summaries()
-
-
-@pytest.mark.parametrize("status", Status)
-def test_what_has_no_result_is_counted_as_failed(store: Store, status: Status) -> None:
-    """But for what was skipped."""
-    number = store.import_run(make_run(make_record(outcome=Outcome(status))))
-
-    assert int(status in {Status.FAILED, Status.TIMEOUT}) == store.summary(number).failed
 
 
 def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
@@ -371,23 +380,22 @@ def test_a_name_that_is_unknown_brings_similar_ones(store: Store) -> None:
     ] == problems
 
 
-def test_deleting_the_last_run_leaves_nothing(store: Store, where: str) -> None:
-    """No outcome and no tag."""
-    number = store.import_run(make_run(make_record(), make_record("b", outcome=failed())))
-    store.tag(number, "base")
-    store.delete(number)
-
-    assert {"store_format": 1} == {table: count for table, count in rows(where).items() if count}
-
-
-def test_deleting_a_run_leaves_the_others(store: Store) -> None:
-    """Its number is not given again."""
+def test_deleting_a_run_leaves_nothing_of_it_and_all_of_the_others(
+    store: Store, where: str
+) -> None:
+    """No outcome and no tag; its number is not given again."""
     other = make_run(make_record("a"), make_record("b"))
     numbers = [store.import_run(run) for run in (other, make_run(make_record("a")))]
+    store.tag(numbers[1], "base")
     store.delete(numbers[1])
+    with reading(where) as connection:
+        left = [
+            connection.scalar(select(func.count()).select_from(table))
+            for table in (runs, outcomes, tags)
+        ]
 
+    assert [1, 2, 0] == left
     assert other == store.load(numbers[0])
-    assert 1 == len(store.summaries())
     assert store.import_run(make_run()) not in numbers
 
 
@@ -416,7 +424,11 @@ def test_a_database_of_another_format_is_refused(where: str) -> None:
         (outcomes, {"document": "{"}, "run 1 cannot be read: Expecting"),
         (outcomes, {"document": "{}"}, r"run 1 cannot be read: Record \$ is none, .*a field"),
         (outcomes, {"details": b"x"}, "run 1 cannot be read: Error -5"),
-        (runs, {"document": "[]"}, r"run 1 cannot be read: Run \$ is \[\], expected a mapping"),
+        (
+            runs,
+            {"document": "[]"},
+            r"run 1 cannot be read: Run \$ is \[\] .*, expected a mapping",
+        ),
     ],
 )
 def test_what_was_changed_by_others_is_reported(
@@ -516,66 +528,53 @@ def test_processes_write_at_once(where: str) -> None:
         assert [expected] * 3 == [store.load(run.id) for run in store.summaries()]
 
 
-def test_threads_write_at_once(store: Store) -> None:
-    """One store serves them all."""
-    number = store.begin(make_run())
-
-    def add(name: int) -> None:
-        store.add(number, make_record(str(name)))
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(add, range(60)))
-
-    assert set(map(str, range(60))) == {record.label[0] for record in store.load(number).cases}
-
-
-def test_a_database_that_stays_locked_is_reported(where: str) -> None:
-    """After some patience."""
-    holder = Database(where)
-    with Store.open(where, lock_timeout_s=0.1) as store, holder.writing() as connection:
-        connection.execute(update(runs).values(state="x"))
-        with pytest.raises(DataError, match=r"locked by another process for 0\.1 s\n  Try again"):
-            store.begin(make_run())
-    holder.close()
-
-
-def test_readers_do_not_wait_for_a_writer(where: str) -> None:
-    """They see what was there before."""
-    with Store.open(where, lock_timeout_s=0.1) as store:
+def test_whoever_writes_holds_up_writers_and_no_readers(where: str) -> None:
+    """After some patience that is reported; readers see what was there before."""
+    with Store.open(where, lock_timeout_s=0.1) as store, closing(Database(where)) as holder:
         number = store.import_run(make_run())
-        holder = Database(where)
         with holder.writing() as connection:
             connection.execute(update(runs).values(state="x"))
             assert make_run() == store.load(number)
             assert 1 == len(store.summaries())
-        holder.close()
+            with pytest.raises(DataError, match=r"another process for 0\.1 s\n  Try again"):
+                store.begin(make_run())
 
 
 # Cases over many runs
 
 
 def test_the_counts_of_a_case_come_in_order_of_time(store: Store) -> None:
-    """Whenever the runs were stored; with what tells the builds apart, and their tags."""
-    older = attrs.evolve(make_run(make_record("a"), make_record("b")), started_at="2026-01-01")
-    newer = attrs.evolve(make_run(make_record("a")), started_at="2026-01-02")
-    numbers = [store.import_run(run) for run in (newer, older)]
+    """Whenever the runs were stored; of one run its builds in their order."""
+    old, new = (make_record("a", build=build) for build in ("old", "new"))
+    bad = make_record("a", stmt="other", outcome=failed(message="bad\nworse"))
+    older = make_run(new, make_record("b"), old, builds=("old", "new"))
+    numbers = [
+        store.import_run(attrs.evolve(run, started_at=when))
+        for run, when in ((make_run(bad), "2026-01-02"), (older, "2026-01-01"))
+    ]
     store.tag(numbers[0], "nightly")
     (name,) = (key for key in store.case_keys() if key.label == ("a",))
-    found = store.counts([name])
+    shared = {"case": name, "engine": "timer", "fingerprint": FINGERPRINT}
+    first = {"started_at": "2026-01-01", "run_id": numbers[1], "tags": ()}
+    counted = {"status": Status.OK, "instructions": attrs.evolve(OK.instructions, windows=())}
 
-    assert [(numbers[1], ()), (numbers[0], ("nightly",))] == [
-        (run.run_id, run.tags) for run in found
-    ]
-    assert {(name, FINGERPRINT, "timer", make_record("a").definition_hash, 8899)} == {
-        (
-            count.case,
-            count.fingerprint,
-            count.engine,
-            count.definition_hash,
-            count.instructions.per_run if count.instructions else None,
-        )
-        for count in found
-    }
+    assert (
+        StoredCount(build="old", definition_hash=old.definition_hash, **shared, **first, **counted),
+        StoredCount(build="new", definition_hash=new.definition_hash, **shared, **first, **counted),
+        StoredCount(
+            **shared,
+            build="default",
+            definition_hash=bad.definition_hash,
+            started_at="2026-01-02",
+            run_id=numbers[0],
+            tags=("nightly",),
+            status=Status.FAILED,
+            instructions=None,
+            failure="bad",
+        ),
+    ) == store.counts([name])
+    assert () == store.counts([])
+    assert () == store.counts([attrs.evolve(name, label=("c",))])
 
 
 def test_cases_of_an_unknown_runtime_are_left_out(store: Store) -> None:
@@ -588,43 +587,6 @@ def test_cases_of_an_unknown_runtime_are_left_out(store: Store) -> None:
     assert () == store.case_keys()
     with pytest.raises(DataError, match=r'runtime is "unknown-anywhere", expected one of eager'):
         store.load(number)
-
-
-def test_cases_keep_their_name_when_their_code_changes(store: Store) -> None:
-    """Counts of both are found, and told apart by the hash of the definition."""
-    for code in ("x + y", "y + x"):
-        store.import_run(make_run(make_record("a", stmt=code)))
-    (name,) = store.case_keys()
-
-    assert 2 == len({count.definition_hash for count in store.counts([name])})
-
-
-def test_a_case_that_failed_is_found_with_the_reason(store: Store) -> None:
-    """In one line, and without a count."""
-    store.import_run(make_run(make_record("a", outcome=failed(message="bad\nworse"))))
-    (count,) = store.counts(store.case_keys())
-
-    assert Status.FAILED == count.status
-    assert count.instructions is None
-    assert "bad" == count.failure
-
-
-def test_all_builds_of_a_run_are_found(store: Store) -> None:
-    """In their order."""
-    records = [make_record("a", build=name) for name in ("old", "new")]
-    store.import_run(make_run(*records, builds=("old", "new")))
-
-    assert ["old", "new"] == [count.build for count in store.counts(store.case_keys())]
-
-
-def test_counts_of_nothing_are_none(store: Store) -> None:
-    """Neither of an empty store, nor of a case that is not in it."""
-    name = attrs.evolve(make_record().key, label=("b",))
-    store.import_run(make_run(make_record("a")))
-
-    assert () == store.counts([])
-    assert () == store.counts([name])
-    assert store.details(1, "default", name).functions is None
 
 
 def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +24,7 @@ from instruction_counts.system.folders import (
     sweep,
     take,
 )
+from tests.process import ROOT
 
 pytestmark = pytest.mark.faults
 
@@ -33,11 +32,6 @@ pytestmark = pytest.mark.faults
 def mode(path: Path) -> int:
     """The rights of a folder."""
     return stat.S_IMODE(path.stat().st_mode)
-
-
-def content(path: Path) -> set[str]:
-    """Everything in a folder."""
-    return {str(below.relative_to(path)) for below in path.rglob("*")}
 
 
 def test_a_folder_is_made_private_and_is_ours_from_then_on(tmp_path: Path) -> None:
@@ -51,72 +45,47 @@ def test_a_folder_is_made_private_and_is_ours_from_then_on(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("named", ["home", "link"])
-@pytest.mark.parametrize("name", ["thesis.tex", ".git", "CACHEDIR.TAG.txt"])
-def test_a_folder_that_holds_something_else_is_refused(
-    tmp_path: Path, name: str, named: str
-) -> None:
-    """And stays as it is, also where a link leads to it."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    folder.chmod(0o755)
-    (folder / name).touch()
-    (tmp_path / "link").symlink_to(folder)
-    with pytest.raises(UsageError, match=f"not made by instruction-counts\n  Set {VARIABLE}"):
-        Cache(tmp_path / named)
-
-    assert {name} == content(folder)
-    assert 0o755 == mode(folder)
-
-
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "text"),
     [
+        ("thesis.tex", ""),
+        (".git", ""),
         # A cache of another program has a tag.
         ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"),
         # What would be in a folder of another format is not known.
         (".instruction-counts", "A folder of instruction-counts, format 9.\n"),
     ],
 )
-def test_a_mark_that_is_not_ours_is_none(tmp_path: Path, name: str, content: str) -> None:
-    """A folder that somebody else marked is refused."""
-    (tmp_path / name).write_text(content)
-    (tmp_path / "theirs").mkdir()
-    with pytest.raises(UsageError, match="not made by instruction-counts"):
-        Cache(tmp_path)
-
-
-def test_no_mode_is_changed_through_a_link(tmp_path: Path) -> None:
-    """The folder that it leads to is treated as if it was named."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    folder.chmod(0o750)
+def test_a_folder_that_holds_something_else_is_refused(
+    tmp_path: Path, name: str, text: str, named: str
+) -> None:
+    """And stays as it is, also where a link leads to it."""
+    folder = tmp_path / "home"
+    (folder / "theirs").mkdir(parents=True)
+    folder.chmod(0o755)
+    (folder / name).write_text(text)
     (tmp_path / "link").symlink_to(folder)
-    Cache(tmp_path / "link")
+    with pytest.raises(UsageError, match=f"not made by instruction-counts\n  Set {VARIABLE}"):
+        Cache(tmp_path / named)
 
-    assert 0o750 == mode(folder)
+    assert {name, "theirs"} == {path.name for path in folder.iterdir()}
+    assert 0o755 == mode(folder)
 
 
-def test_a_link_called_like_the_default_is_refused(
+def test_the_default_folder_is_ours_by_its_name_but_no_link_that_is_called_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its name says nothing of the folder that it leads to."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "mine").touch()
+    data_folder().mkdir()
+    (data_folder() / "runs.db").touch()
+    assert data_folder() == make_data_folder("--db")
+
+    (data_folder() / ".instruction-counts").unlink()
+    data_folder().rename(tmp_path / "folder").joinpath("mine").touch()
     data_folder().symlink_to(tmp_path / "folder")
     with pytest.raises(UsageError, match="not made by instruction-counts"):
         make_data_folder("--db")
-
-
-def test_the_default_folder_is_ours_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where something lies in it already."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    data_folder().mkdir()
-    (data_folder() / "runs.db").touch()
-
-    assert data_folder() == make_data_folder("--db")
 
 
 @pytest.mark.parametrize("rights", [0o777, 0o770, 0o1777])
@@ -183,7 +152,6 @@ def test_the_runtime_folder_is_the_same_wherever_temporary_files_are(
 
 # Private folders: locked while their process lives, and swept when it is gone
 
-ROOT = Path(__file__).resolve().parents[2]
 OTHER = """
 from pathlib import Path
 from instruction_counts.system.folders import WorkFolder
@@ -215,67 +183,29 @@ def folder_of(process: subprocess.Popen[str]) -> Path:
     return Path(process.stdout.readline().strip())
 
 
-def test_a_folder_is_private_empty_and_gone_in_the_end() -> None:
-    """With all that came into it."""
-    with WorkFolder() as folder:
-        assert 0o700 == stat.S_IMODE(folder.stat().st_mode)
-        assert [] == list(folder.iterdir())
-        (folder / "new").mkdir()
-
-    assert not folder.exists()
-
-
-def test_the_folder_of_a_killed_process_is_swept(other: subprocess.Popen[str]) -> None:
-    """With all that is in it; that of a living one stays."""
+def test_the_folder_of_a_killed_process_is_swept(
+    other: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    """With all that is in it; that of a living one stays, and so does what is somebody else's."""
     folder = folder_of(other)
     sweep()
     lived = (folder / "file").exists()
+    with WorkFolder() as link:
+        assert (0o700, []) == (mode(link), list(link.iterdir()))
+        (link / "new").mkdir()
+    (tmp_path / "file").touch()
+    link.symlink_to(tmp_path)  # it may lead anywhere
+    theirs = folder.with_name(f"instruction-counts-{os.getpid()}")
+    theirs.mkdir()
     other.send_signal(signal.SIGKILL)
     other.wait()
-    sweep()
-
-    assert lived
-    assert not folder.exists()
-
-
-@pytest.mark.parametrize(
-    "name", ["instruction-counts", "instruction-counts.tar.gz", "other.abcdefgh"]
-)
-def test_what_has_another_form_stays(name: str) -> None:
-    """It is somebody else's."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp"))
-    path = folder.rename(folder.with_name(f"{name}-{os.getpid()}"))
     try:
         sweep()
 
-        assert path.is_dir()
-    finally:
-        path.rmdir()
-
-
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    """It may lead anywhere."""
-    (tmp_path / "file").touch()
-    with WorkFolder() as folder:
-        pass
-    folder.symlink_to(tmp_path)
-    try:
-        sweep()
-
+        assert lived
+        assert not folder.exists()
+        assert theirs.is_dir()
         assert (tmp_path / "file").exists()
     finally:
-        folder.unlink()
-
-
-def test_a_folder_that_was_deleted_is_made_again_at_the_same_place() -> None:
-    """And stays locked: nobody sweeps it."""
-    work = WorkFolder()
-    shutil.rmtree(work.path)
-    work.restore()
-    script = "from instruction_counts.system.folders import sweep; sweep()"
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
-    stayed = work.path.is_dir()
-    work.remove()
-
-    assert stayed
-    assert not work.path.exists()
+        theirs.rmdir()
+        link.unlink()

@@ -51,29 +51,13 @@ def test_a_statement_is_a_function_of_its_own() -> None:
     assert set(found) == {"statement"}
 
 
-def test_a_longer_statement_executes_more_bytecodes() -> None:
-    """By the same number for each line."""
-    counts = [
-        functions("\n".join(["a + a"] * n), "a = 1")["statement"]["bytecodes"] for n in (1, 2, 3)
-    ]
+def test_lines_of_the_statement_are_known_wherever_they_stand() -> None:
+    """Each executes as much as the other; neither specialisation nor caches show."""
+    one, two, three = (functions("\n".join(["a + a"] * n), "a = 1")["statement"] for n in (1, 2, 3))
 
-    assert counts[2] - counts[1] == counts[1] - counts[0] > 0
-
-
-def test_a_setup_of_many_lines_has_no_part_in_it() -> None:
-    """Lines of the statement are known, wherever they stand."""
-    short = functions("a + a", "a = 1")
-    long = functions("a + a", "a = 1\nb = 2\n\nfor c in range(9):\n    b += c")
-
-    assert short == long
-
-
-def test_the_same_statement_executes_the_same_bytecodes_each_time() -> None:
-    """Specialisation and caches do not show."""
-    setup = "import json"
-
-    assert functions("json.dumps([1, {'a': 2}])", setup) == functions(
-        "json.dumps([1, {'a': 2}])", setup
+    assert three["bytecodes"] - two["bytecodes"] == two["bytecodes"] - one["bytecodes"] > 0
+    assert {"statement": one} == functions(
+        "a + a", "a = 1\nb = 2\n\nfor c in range(9):\n    b += c"
     )
 
 
@@ -90,22 +74,14 @@ def test_a_function_stands_where_its_package_does(tmp_path: Path) -> None:
     assert row["line"] == 3
 
 
-def test_a_function_that_is_called_twice_executes_twice_as_much(tmp_path: Path) -> None:
-    """Calls add up."""
-    setup = module(tmp_path, "called_twice", "def f():\n    return 1\n")
-    once, twice = (functions("\n".join(["called_twice.f()"] * n), setup)["f"] for n in (1, 2))
+def test_what_a_function_executes_is_its_own(tmp_path: Path) -> None:
+    """Calls add up; a generator that was started before is entered again."""
+    text = "def f():\n    return 1\ndef numbers():\n    while True:\n        yield 1\n"
+    setup = module(tmp_path, "called", text) + "\ng = called.numbers()"
+    once, twice = (functions("\n".join(["called.f()"] * n), setup)["f"] for n in (1, 2))
 
     assert twice["bytecodes"] == 2 * once["bytecodes"]
-
-
-def test_generators_are_counted_where_they_go_on(tmp_path: Path) -> None:
-    """A generator that was started before is entered again."""
-    text = "def numbers():\n    while True:\n        yield 1\n"
-    found = functions(
-        "next(g)", module(tmp_path, "generators", text) + "\ng = generators.numbers()"
-    )
-
-    assert found["numbers"]["bytecodes"] > 0
+    assert functions("next(g)", setup)["numbers"]["bytecodes"] > 0
 
 
 def test_generated_code_is_known_by_its_digest() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,15 +54,13 @@ def test_a_process_that_left_its_session_ends_with_the_command(tmp_path: Path) -
     assert not is_alive(int(file.read_text()))
 
 
-def test_the_exit_code_is_that_of_the_command() -> None:
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [("exit 7", 7), *((f"kill -{number} $$", -number) for number in (6, 9, 15))],
+)
+def test_it_ends_as_the_command_did(script: str, code: int) -> None:
     """A program that ends by itself is distinguished from one that was killed."""
-    assert keep("/bin/sh", "-c", "exit 7").wait() == 7
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
-def test_the_signal_is_that_of_the_command(number: signal.Signals) -> None:
-    """Failures name it."""
-    assert keep("/bin/sh", "-c", f"kill -{int(number)} $$").wait() == -number
+    assert keep("/bin/sh", "-c", script).wait() == code
 
 
 def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:

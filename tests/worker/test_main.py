@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +23,6 @@ from worker.main import (
     as_value,
     describe,
     with_artefact,
-    write_whole,
 )
 from worker.times import compiler_failure, place_of
 
@@ -37,10 +36,8 @@ def pipes() -> Iterator[PIPES]:
     answers, write_fd = os.pipe()
     yield Channel(read_fd, write_fd), requests, answers
     for descriptor in (read_fd, requests, answers, write_fd):
-        try:
+        with contextlib.suppress(OSError):
             os.close(descriptor)
-        except OSError:
-            continue
 
 
 def case(**parts: str) -> dict[str, Any]:
@@ -51,19 +48,10 @@ def case(**parts: str) -> dict[str, Any]:
 # The channel
 
 
-def test_a_message_is_one_line(pipes: PIPES) -> None:
-    """Whatever stands in it."""
-    channel, _, answers = pipes
-    channel.send({"text": "two\nlines"})
-
-    assert b'{"text": "two\\nlines"}\n' == os.read(answers, 1000)
-
-
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
         # One read of the pipe may hold several messages, or a part of one.
-        (['{"n": 1}\n{"n": 2}\n'], [{"n": 1}, {"n": 2}]),
         (['{"n": 1}\n{"n":', " 2}\n"], [{"n": 1}, {"n": 2}]),
         # The controller is gone, or was killed while it wrote.
         ([""], [None]),
@@ -73,8 +61,10 @@ def test_a_message_is_one_line(pipes: PIPES) -> None:
 def test_messages_are_received_one_by_one(
     pipes: PIPES, parts: list[str], expected: list[Any]
 ) -> None:
-    """However they come; what is no whole message before the end is none."""
-    channel, requests, _ = pipes
+    """However they come; what is no whole message before the end is none. Each is one line."""
+    channel, requests, answers = pipes
+    channel.send({"text": "two\nlines"})
+    assert b'{"text": "two\\nlines"}\n' == os.read(answers, 1000)
     received = []
     for part in parts:
         os.write(requests, part.encode())
@@ -89,23 +79,12 @@ def test_messages_are_received_one_by_one(
 # Results as values
 
 
-def test_a_result_is_ok() -> None:
-    """With what the function returned."""
-    assert {"status": "ok", "asked": 3} == as_value(
-        lambda request: {"asked": request["n"]}, {"n": 3}
-    )
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
         (ValueError("bad"), "ValueError: bad"),
-        (ValueError(), "ValueError"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
         (SystemExit(3), "SystemExit: the code called sys.exit(3)"),
-        (SystemExit(), "SystemExit: the code called sys.exit(None)"),
-        (MemoryError(), "MemoryError"),
-        (RecursionError("too deep"), "RecursionError: too deep"),
     ],
 )
 def test_whatever_is_raised_is_a_failure(error: BaseException, message: str) -> None:
@@ -120,7 +99,8 @@ def test_whatever_is_raised_is_a_failure(error: BaseException, message: str) -> 
 
 
 def test_a_described_failure_is_passed_on() -> None:
-    """As it is."""
+    """As it is; a result is ok, with what the function returned."""
+    assert {"status": "ok", "asked": 3} == as_value(lambda one: {"asked": one["n"]}, {"n": 3})
 
     def function(_: dict[str, Any]) -> dict[str, Any]:
         raise MeasurementError({"kind": "refused", "message": "no"})
@@ -137,14 +117,13 @@ SOURCE = Source(TEXT, {"setup": (2, 2), "stmt": (5, 1)})
 @pytest.mark.parametrize(
     ("number", "place", "code"),
     [
+        (0, "", ""),
         (1, "", ""),
         (2, "setup line 1", "first"),
         (3, "setup line 2", "second"),
         (4, "", ""),
         (5, "stmt line 1", "third"),
-        (6, "", ""),
         (99, "", ""),
-        (0, "", ""),
     ],
 )
 def test_a_line_is_placed_in_the_users_terms(number: int, place: str, code: str) -> None:
@@ -152,7 +131,7 @@ def test_a_line_is_placed_in_the_users_terms(number: int, place: str, code: str)
     assert (place, code) == SOURCE.locate(number)
 
 
-@pytest.mark.parametrize("character", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028"])
+@pytest.mark.parametrize("character", ["\x0c", "\x85", "\u2028"])
 def test_only_line_breaks_end_a_line(character: str) -> None:
     """Other characters that some programs break lines at may stand in a text."""
     source = Source(f"a = '{character}'\nb\n", {"stmt": (1, 2)})
@@ -179,83 +158,41 @@ def test_a_line_below_the_users_code_is_placed_at_its_call() -> None:
         ("x + y;", "stmt line 2"),
         ("auto x = 1;", "setup line 1"),
         ("#include <vector>", "global_setup line 3"),
+        ("y;", "stmt line 3"),
         ("z;", ""),
         ("", ""),
     ],
 )
 def test_a_line_is_found_in_its_part(code: str, place: str) -> None:
-    """However it is indented there."""
+    """However it is indented there; in the statement first, which is what is measured."""
     parts = case(
-        stmt="// first\n    x + y;\n", setup="auto x = 1;", global_setup="\n\n#include <vector>"
+        stmt="// first\n    x + y;\ny;",
+        setup="auto x = 1;\ny;",
+        global_setup="\n\n#include <vector>",
     )
 
     assert place == place_of(code, parts)
 
 
-def test_a_line_that_stands_twice_is_placed_in_the_statement() -> None:
-    """That is what is measured."""
-    assert "stmt line 1" == place_of("x;", case(stmt="x;", setup="x;"))
-
-
-# What compilers say
-
-GCC = """\
-In file included from /usr/include/c++/12/vector:64,
-                 from /build/x/timer_cpp.cpp:3:
-/build/x/timer_cpp.cpp: In function 'int main()':
-/build/x/timer_cpp.cpp:21:5: warning: unused variable 'a' [-Wunused-variable]
-   21 |     int a;
-      |         ^
-/build/x/timer_cpp.cpp:30:9: error: 'no_such' was not declared in this scope
-   30 |         no_such(x);
-      |         ^~~~~~~
-/build/x/timer_cpp.cpp:31:9: error: another one
-   31 |         y;
-"""
-FATAL = """\
-/build/x/timer_cpp.cpp:4:10: fatal error: no_such.h: No such file or directory
-    4 | #include "no_such.h"
-      |          ^~~~~~~~~~~
-compilation terminated.
-"""
-
-
 @pytest.mark.parametrize(
-    ("output", "parts", "message", "place", "code"),
+    ("output", "message"),
     [
-        (
-            GCC,
-            {"stmt": "no_such(x);"},
-            "error: 'no_such' was not declared in this scope",
-            "stmt line 1",
-            "no_such(x);",
-        ),
-        (
-            FATAL,
-            {"global_setup": '#include "no_such.h"'},
-            "error: no_such.h: No such file or directory",
-            "global_setup line 1",
-            '#include "no_such.h"',
-        ),
-        ("/x.h:3: error: old\n", {}, "error: old", "", ""),
+        ("a.cpp:2:5: warning: x\na.cpp:3:9: error: 'f' was not declared\n", "'f' was not declared"),
+        ("a.cpp:4:10: fatal error: f.h: No such file\na.cpp:5:1: error: y", "f.h: No such file"),
+        ("/x.h:3: error: old\n", "old"),
     ],
 )
-def test_the_first_error_of_a_compiler_is_reported(
-    output: str, parts: dict[str, str], message: str, place: str, code: str
-) -> None:
-    """At the user's line where it shows one."""
-    expected = {"kind": "compile", "message": message, "place": place, "code": code}
-
-    assert expected == compiler_failure(output, case(**parts))
+def test_the_first_error_of_a_compiler_is_reported(output: str, message: str) -> None:
+    """Torch shows all of the output, after its own lines."""
+    assert f"error: {message}" == compiler_failure(output)["message"]
 
 
 def test_output_without_an_error_is_kept() -> None:
     """The last of it, where nothing better is known."""
-    failure = compiler_failure("x" * 10_000 + "the end", case())
+    failure = compiler_failure("x" * 10_000 + "the end")
 
     assert "the C++ compiler failed" == failure["message"]
-    assert 4000 == len(failure["output"])
-    assert "the end" == failure["output"][-7:]
+    assert "x" * 3993 + "the end" == failure["output"]
 
 
 # Artefacts
@@ -318,15 +255,6 @@ def test_what_lies_elsewhere_is_searched_through_links(monkeypatch: pytest.Monke
     assert (["/a", "/links/path-01"], {"/a": None}) == (sys.path, sys.path_importer_cache)
 
 
-def test_a_message_is_written_whole(tmp_path: Path) -> None:
-    """Nothing else lies beside it afterwards."""
-    path = tmp_path / "result-000001"
-    write_whole(path, {"status": "ok"})
-
-    assert [path] == list(tmp_path.iterdir())
-    assert {"status": "ok"} == json.loads(path.read_text())
-
-
 # The loop of a Python case
 
 
@@ -355,11 +283,11 @@ def test_a_loop_runs_the_setup_and_then_its_windows() -> None:
 
 
 def test_the_loop_over_the_windows_warms_up_idle() -> None:
-    """Without a run, and with other hooks."""
-    idle, events = run_loop("happens('run')", lengths=())
+    """Without a run, and with other hooks; a case finds torch."""
+    idle, events = run_loop("happens(torch.__name__)", lengths=())
 
-    assert ["begin", "end"] * 40 == idle
-    assert [] == events
+    assert (["begin", "end"] * 40, []) == (idle, events)
+    assert ["torch"] == run_loop("happens(torch.__name__)", lengths=(1,))[1][1:-1]
 
 
 def test_a_window_may_decide_how_long_the_next_one_is() -> None:
@@ -399,36 +327,24 @@ def test_nothing_looks_any_more_when_the_code_was_seen() -> None:
         assert [None] * 6 == [sys.monitoring.get_tool(tool) for tool in range(6)]
 
 
-def test_a_case_finds_torch() -> None:
-    """Nobody has to import it."""
-    assert ["torch"] == run_loop("happens(torch.__name__)", lengths=(1,))[1][1:-1]
-
-
 DIVIDED = "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize(
     ("stmt", "setup", "message", "place", "code"),
     [
-        ("1 / 0", "", DIVIDED, "stmt line 1", "1 / 0"),
+        ("1 / 0", "a = 1\n\n", DIVIDED, "stmt line 1", "1 / 0"),
         ("x = 1\n\n1 / 0", "", DIVIDED, "stmt line 3", "1 / 0"),
         ("x = (\n    1 /\n    0\n)", "", DIVIDED, "stmt line 2", "1 /"),
-        ("if True:\n    1 / 0", "", DIVIDED, "stmt line 2", "1 / 0"),
-        ("x", "1 / 0", DIVIDED, "setup line 2", "1 / 0"),
         ("x", "a = 1\n1 / 0\nb = 2\n", DIVIDED, "setup line 3", "1 / 0"),
         ("f()", "def f():\n    return 1 / 0", DIVIDED, "setup line 3", "return 1 / 0"),
-        ("1 / 0", "a = 1\n\n\n", DIVIDED, "stmt line 1", "1 / 0"),
         # What does not compile is placed before anything of it runs.
         ("x = = 1", "", "SyntaxError: invalid syntax", "stmt line 1", "x = = 1"),
         ("x", "y = (", "SyntaxError: '(' was never closed", "setup line 2", "y = ("),
-        ("a\n  b", "", "IndentationError: unexpected indent", "stmt line 2", "b"),
         # It would end the child without a result.
         (
             "import sys\nsys.exit(0)",
-            "",
-            "SystemExit: the code called sys.exit(0)",
-            "stmt line 2",
-            "sys.exit(0)",
+            *("", "SystemExit: the code called sys.exit(0)", "stmt line 2", "sys.exit(0)"),
         ),
     ],
 )
@@ -439,6 +355,5 @@ def test_the_users_line_of_a_failure_is_named(
     with pytest.raises(MeasurementError) as caught:
         run_loop(stmt, setup)
 
-    assert message == caught.value.failure["message"]
-    assert place == caught.value.failure["place"]
-    assert code == caught.value.failure["code"]
+    found = [caught.value.failure[name] for name in ("message", "place", "code")]
+    assert [message, place, code] == found

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,16 +16,7 @@ from instruction_counts.system.worker_process import (
     WORKER,
     WorkerProcess,
 )
-from instruction_counts.system.worker_tasks import COUNTED, task_named
-
-CASE = {
-    "stmt": "y = x + 1",
-    "setup": "x = torch.ones(4)",
-    "global_setup": "",
-    "num_threads": 1,
-    "language": "Python",
-    "artefact_source": None,
-}
+from instruction_counts.system.worker_tasks import COUNTED
 
 
 @pytest.fixture
@@ -34,19 +24,6 @@ def alone(tmp_path: Path) -> Path:
     """A copy of the worker in a folder that holds nothing else of this project."""
     shutil.copytree(WORKER.parent, tmp_path / "copy", ignore=shutil.ignore_patterns("__*"))
     return tmp_path / "copy" / "main.py"
-
-
-def measure(folder: Path, **case: Any) -> dict[str, Any]:
-    """A request for wall times."""
-    return {
-        **task_named("measure").request,
-        "case": {**CASE, **case},
-        "cores": [min(os.sched_getaffinity(0))],
-        "folder": str(folder),
-        "times": True,
-        "counts": False,
-        "min_run_time_s": 0.01,
-    }
 
 
 def test_it_imports_neither_the_project_nor_torch(alone: Path) -> None:
@@ -112,24 +89,3 @@ def test_only_what_counts_is_loaded_by_itself(alone: Path) -> None:
     )
 
     assert "loaded" == done.stderr.strip()
-
-
-@pytest.mark.slow
-def test_it_tells_who_it_is(alone: Path) -> None:
-    """Which Python, and which torch."""
-    with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
-        answer = worker.ask(task_named("identify").request, 60)
-
-    assert "ok" == answer["status"]
-    assert ".".join(map(str, sys.version_info[:3])) == answer["python"]
-    assert answer["torch"]["version"]
-
-
-@pytest.mark.slow
-def test_it_measures_one_case_after_another(alone: Path) -> None:
-    """A case that fails does not end it."""
-    with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
-        requests = [measure(alone.parent), measure(alone.parent, stmt="1 / 0")]
-        statuses = [worker.ask(request, 60)["status"] for request in [*requests, requests[0]]]
-
-    assert ["ok", "failed", "ok"] == statuses

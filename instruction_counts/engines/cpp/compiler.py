@@ -11,24 +11,32 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import json
 import os
+import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
+import attrs
+
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.case_files import (
-    included_files,
-    is_current,
-    is_whole,
-    keep_only_results,
-    seal,
-    write_parts,
+from instruction_counts.engines.cpp.process import (
+    CompileError,
+    CompilerProcesses,
+    diagnosis,
+    unplaced,
 )
-from instruction_counts.engines.cpp.diagnosis import BAD_PRECOMPILED, diagnosis, unplaced
-from instruction_counts.engines.cpp.process import CompileError, CompilerProcesses, Done
-from instruction_counts.engines.cpp.source import PRELUDES, CppSource, Prelude, candidates
+from instruction_counts.engines.cpp.source import (
+    PRELUDES,
+    CppSource,
+    Prelude,
+    candidates,
+    translation_unit,
+)
 from instruction_counts.engines.cpp.toolchain import c_compiler, cpp_standard, headers_digest
 from instruction_counts.system.cache import VARIABLE, Cache, key_of
 
@@ -41,18 +49,14 @@ _FORMAT = "1"
 """Part of every key: to be changed with anything here that changes what is compiled."""
 
 _TIMEOUT_S = 600.0
-NO_ROOM = f"Make room on the disk of the cache, or set {VARIABLE} to a folder on another one."
-_ELSEWHERE = f"Set {VARIABLE} to a folder that you can write to."
+_ELSEWHERE = f"Set {VARIABLE} to a folder that you can write to, on a disk with room."
 _IMPLIED_INCLUDES = {"/usr/include", "/usr/local/include"}
 _SEARCHED = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH")
 """Variables that change what a compiler finds."""
 
 
 class Compiler:
-    """Compiles for one build; called by several lanes at once.
-
-    ``notices`` collects, each once, what made compiling slower than it could be.
-    """
+    """Compiles for one build; called by several lanes at once."""
 
     def __init__(
         self,
@@ -64,7 +68,6 @@ class Compiler:
         libraries: tuple[str, ...] = LIBRARIES,
         timeout_s: float = _TIMEOUT_S,
     ) -> None:
-        self.notices: list[str] = []
         self._facts, self.cache = facts, cache
         self._preludes, self._libraries = preludes, libraries
         self._commands = CompilerProcesses(environment, timeout_s)
@@ -85,17 +88,33 @@ class Compiler:
             )
         return entry / "case.so"
 
-    def shim(self) -> Path:
-        """The library with the client requests and the allocator, for this machine.
+    def native(self, name: str) -> Path:
+        """The library of ``native/NAME.c``, for this machine.
 
         Raises:
             CompileError: there is no C compiler, or it refuses.
         """
-        return self._native("steady")
+        source = (_NATIVE / f"{name}.c").read_text(encoding="utf-8")
+        compiler = c_compiler(self._facts.compiler, self._commands.environment)
+        if not compiler:
+            failure = Failure(FailureKind.REFUSED, "there is no C compiler")
+            raise CompileError(failure, "apt-get install gcc")
+        command = [compiler, "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared"]
+        command += ["-I", self._facts.valgrind_headers, "-Wl,-z,nodelete"]
+        command += ["-o", f"{name}.so", f"{name}.c"]
 
-    def filler(self) -> Path:
-        """The library that fills fresh memory, for this machine; raises as `shim` does."""
-        return self._native("fresh")
+        def build(folder: Path) -> None:
+            (folder / f"{name}.c").write_text(source, encoding="utf-8")
+            done = self._commands.run(command, folder)
+            if done.returncode != 0:
+                remedy = _ELSEWHERE if os.strerror(errno.ENOSPC) in done.stdout else ""
+                raise CompileError(unplaced(done.stdout, done.returncode), remedy)
+
+        found = self._facts.fingerprint
+        key = key_of(_FORMAT, source, found.compiler, found.libc, *command)
+        with _failing_as_value():
+            waiting = self._commands.check_open
+            return self.cache.entry(SHIMS, key, build, while_waiting=waiting) / f"{name}.so"
 
     def close(self) -> None:
         """Kill running compilers and refuse to start others; from any thread."""
@@ -142,98 +161,57 @@ class Compiler:
     def _build_case(self, source: CppSource, folder: Path, cores: tuple[int, ...]) -> None:
         if not self._facts.compiler:
             raise CompileError(Failure(FailureKind.REFUSED, "there is no C++ compiler"))
-        write_parts(source, folder)
+        # The compiler quotes the user's lines in its messages from files of these names.
+        for name, text in {**attrs.asdict(source), "case.cpp": translation_unit(source)}.items():
+            (folder / name).write_text(text, encoding="utf-8")
         for prelude in candidates(source, self._preludes):
             done = self._compile(prelude, folder, cores)
-            if done.code == 0:
+            if done.returncode == 0:
                 break
         else:
-            raise CompileError(diagnosis(done.output, source))
-        linked = self._commands.run(self._link_command(), folder, cores)
-        if linked.code != 0:
-            raise CompileError(unplaced(linked.output, linked.code))
-        keep_only_results(folder, prelude, included_files(folder / "case.d", self.cache.root))
+            raise CompileError(diagnosis(done.stdout, source))
+        command = [self._facts.compiler, "-shared", "case.o", "-o", "case.so"]
+        command += [f"-L{path}" for path in self._facts.library_paths]
+        linked = self._commands.run([*command, *self._libraries, "-Wl,-z,now"], folder, cores)
+        if linked.returncode != 0:
+            raise CompileError(unplaced(linked.stdout, linked.returncode))
+        about = {"included": _included_files(folder / "case.d", self.cache.root)}
+        (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+        for path in folder.iterdir():
+            if path.name not in {"about.json", "case.cpp", "case.so", "prelude.hpp"}:
+                path.unlink()
 
-    def _compile(self, prelude: Prelude, folder: Path, cores: tuple[int, ...]) -> Done:
+    def _compile(
+        self, prelude: Prelude, folder: Path, cores: tuple[int, ...]
+    ) -> subprocess.CompletedProcess[str]:
         (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
-        headers = self._precompiled(prelude, cores)
-        if headers:
-            include = str(headers / "prelude.hpp")
-            done = self._commands.run(self._case_command(include), folder, cores)
-            if done.code == 0 or not BAD_PRECOMPILED.search(done.output):
-                return done
-            self._notice(f"the precompiled header {prelude.name} is of no use", done.output)
-        return self._commands.run(self._case_command("prelude.hpp"), folder, cores)
+        # Relative names and a folder of its own: no path of ours gets into the result.
+        command = [self._facts.compiler, *self._flags, "-include", self._header(prelude, cores)]
+        command += ["-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
+        return self._commands.run(command, folder, cores)
 
-    def _precompiled(self, prelude: Prelude, cores: tuple[int, ...]) -> Path | None:
+    def _header(self, prelude: Prelude, cores: tuple[int, ...]) -> str:
+        """A header beside which it lies precompiled; else, and slowly, the text beside the case.
+
+        Compilers take the text where what is precompiled does not suit them.
+        """
         command = [self._facts.compiler, *self._flags, "-x", "c++-header", "prelude.hpp"]
         command += ["-o", "prelude.hpp.gch"]
 
         def build(folder: Path) -> None:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
             done = self._commands.run(command, folder, cores)
-            if done.code != 0:
-                raise CompileError(unplaced(done.output, done.code))
+            if done.returncode != 0:
+                raise CompileError(unplaced(done.stdout, done.returncode))
 
         key = key_of(prelude.text, *self._identity)
-        check_open = self._commands.check_open
         try:
-            return self.cache.entry(HEADERS, key, build, while_waiting=check_open)
+            entry = self.cache.entry(HEADERS, key, build, while_waiting=self._commands.check_open)
         except CompileError as error:
             if error.failure.kind is not FailureKind.COMPILE:
                 raise
-            self._notice(f"{prelude.headers[0]} cannot be precompiled", error.failure.message)
-            return None
-
-    def _notice(self, what: str, output: str) -> None:
-        reason = (output.strip().splitlines() or ["no message"])[0]
-        notice = f"{what}: cases compile without it, slowly ({reason})"
-        if notice not in self.notices:
-            self.notices.append(notice)
-
-    def _case_command(self, prelude: str) -> list[str]:
-        # Relative names and a folder of its own: no path of ours gets into the result.
-        command = [self._facts.compiler, *self._flags, "-Werror=invalid-pch", "-include", prelude]
-        return [*command, "-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
-
-    def _link_command(self) -> list[str]:
-        folders = [f"-L{path}" for path in self._facts.library_paths]
-        command = [self._facts.compiler, "-shared", "case.o", "-o", "case.so", *folders]
-        return [*command, *self._libraries, "-Wl,-z,now"]
-
-    def _native(self, name: str) -> Path:
-        source = (_NATIVE / f"{name}.c").read_text(encoding="utf-8")
-        command = self._native_command(name)
-        found = self._facts.fingerprint
-        key = key_of(_FORMAT, source, found.compiler, found.libc, *command)
-
-        def build(folder: Path) -> None:
-            (folder / f"{name}.c").write_text(source, encoding="utf-8")
-            done = self._commands.run(command, folder)
-            if done.code != 0:
-                remedy = NO_ROOM if os.strerror(errno.ENOSPC) in done.output else ""
-                raise CompileError(unplaced(done.output, done.code), remedy)
-            seal(folder / f"{name}.so")
-
-        with _failing_as_value():
-            entry = self.cache.entry(
-                SHIMS,
-                key,
-                build,
-                is_current=lambda entry: is_whole(entry / f"{name}.so"),
-                while_waiting=self._commands.check_open,
-            )
-        return entry / f"{name}.so"
-
-    def _native_command(self, name: str) -> list[str]:
-        environment = self._commands.environment
-        compiler = c_compiler(self._facts.compiler, environment)
-        if not compiler:
-            failure = Failure(FailureKind.REFUSED, "there is no C compiler")
-            raise CompileError(failure, "apt-get install gcc")
-        command = [compiler, "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared"]
-        command += ["-I", self._facts.valgrind_headers, "-Wl,-z,nodelete"]
-        return [*command, "-o", f"{name}.so", f"{name}.c"]
+            return "prelude.hpp"
+        return str(entry / "prelude.hpp")
 
 
 @contextlib.contextmanager
@@ -244,5 +222,33 @@ def _failing_as_value() -> Iterator[None]:
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""
         message = f"compiling failed: {error.strerror}{place}"
-        remedy = NO_ROOM if error.errno in {errno.ENOSPC, errno.EDQUOT} else _ELSEWHERE
-        raise CompileError(Failure(FailureKind.REFUSED, message), remedy) from error
+        raise CompileError(Failure(FailureKind.REFUSED, message), _ELSEWHERE) from error
+
+
+def _included_files(dependencies: Path, cache_root: Path) -> dict[str, str]:
+    """The user's own headers that a case included, with their digests.
+
+    They are found by no key, since only compiling tells them: an entry is current as long as they
+    are what they were. Torch's and the system's are left out.
+    """
+    rule = dependencies.read_text(encoding="utf-8").split(":", 1)[1].replace("\\\n", " ")
+    names = (re.sub(r"\\([ #])", r"\1", name) for name in re.findall(r"(?:\\[ #]|\S)+", rule))
+    paths = (Path(name.replace("$$", "$")) for name in names)
+    own = (path for path in paths if path.is_absolute() and cache_root not in path.parents)
+    return {str(path): _digest_of(path) for path in own}
+
+
+def is_current(entry: Path) -> bool:
+    """Whether the user's own headers are what the case of ``entry`` was compiled with."""
+    try:
+        about = json.loads((entry / "about.json").read_text(encoding="utf-8"))
+    except ValueError:
+        return False  # a damaged entry is made again
+    return all(_digest_of(Path(path)) == digest for path, digest in about["included"].items())
+
+
+def _digest_of(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "gone"

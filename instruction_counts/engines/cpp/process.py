@@ -1,4 +1,4 @@
-"""Running compilers: killed when they hang or when measuring is stopped."""
+"""Running compilers, killed when they hang or when measuring is stopped, and what they say."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import attrs
-
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.diagnosis import OUTPUT_CHARACTERS
+from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.system.worker_process import ending, kill, start
 
+_OUTPUT_CHARACTERS = 4000
+"""How much of a compiler's output a failure keeps, from its end."""
+
+_ERROR = re.compile(r"^(?P<where>[^\s:][^:]*:\d+:).*?\berror: (?P<text>.*)$")
+_USERS_LINE = re.compile(r"(?:^|from )(?P<part>global_setup|setup|stmt):(?P<line>\d+)\b")
+_UNDEFINED = re.compile(r"undefined reference to .*")
 _KILLED = re.compile(r"fatal error: (?P<signal>\w+) signal terminated program")
 
 
@@ -30,14 +34,6 @@ class CompileError(Exception):
         self.failure, self.remedy = failure, remedy
 
 
-@attrs.frozen
-class Done:
-    """How a compiler ended, and what it printed."""
-
-    code: int
-    output: str
-
-
 class CompilerProcesses:
     """Runs compilers, each in a session of its own, until it is closed."""
 
@@ -50,28 +46,40 @@ class CompilerProcesses:
         self._closed = False
         self._lock = threading.Lock()
 
-    def run(self, command: Sequence[str], folder: Path, cores: tuple[int, ...] = ()) -> Done:
+    def run(
+        self, command: Sequence[str], folder: Path, cores: tuple[int, ...] = ()
+    ) -> subprocess.CompletedProcess[str]:
         """How a command ended in ``folder``, which also gets its temporary files.
 
         Raises:
             CompileError: it was killed, or took too long.
         """
-        with self._started(command, folder, cores) as process:
-            try:
-                output, _ = process.communicate(timeout=self._timeout_s)
-            except subprocess.TimeoutExpired:
-                kill(process)
-                output, _ = process.communicate()
-                message = f"the compiler did not end within {self._timeout_s:g} s"
-                raise CompileError(_tail_of(FailureKind.TIMEOUT, message, output)) from None
+        with self._lock:
+            self.check_open()
+            process = _start(command, folder, self.environment)
+            self._running.add(process)
+        try:
+            if cores:
+                with contextlib.suppress(OSError):
+                    os.sched_setaffinity(process.pid, cores)
+            output, _ = process.communicate(timeout=self._timeout_s)
+        except subprocess.TimeoutExpired:
+            kill(process)
+            output, _ = process.communicate()
+            message = f"the compiler did not end within {self._timeout_s:g} s"
+            raise CompileError(_tail_of(FailureKind.TIMEOUT, message, output)) from None
+        finally:
+            kill(process)  # an interrupt came while it ran
+            with self._lock:
+                self._running.discard(process)
         self.check_open()
         if process.returncode < 0:
-            raise CompileError(ending(process.returncode, output[-OUTPUT_CHARACTERS:]))
+            raise CompileError(ending(process.returncode, output[-_OUTPUT_CHARACTERS:]))
         killed = _KILLED.search(output)
         if killed:
             message = f"the compiler was ended by a signal: {killed['signal']}"
             raise CompileError(_tail_of(FailureKind.SIGNAL, message, output))
-        return Done(process.returncode, output)
+        return subprocess.CompletedProcess(command, process.returncode, output)
 
     def check_open(self) -> None:
         """Raise if compilers may no longer run."""
@@ -84,24 +92,6 @@ class CompilerProcesses:
             self._closed = True
             for process in self._running:
                 kill(process)
-
-    @contextlib.contextmanager
-    def _started(
-        self, command: Sequence[str], folder: Path, cores: tuple[int, ...]
-    ) -> Iterator[subprocess.Popen[str]]:
-        with self._lock:
-            self.check_open()
-            process = _start(command, folder, self.environment)
-            self._running.add(process)
-        try:
-            if cores:
-                with contextlib.suppress(OSError):
-                    os.sched_setaffinity(process.pid, cores)
-            yield process
-        finally:
-            kill(process)  # an interrupt came while it ran
-            with self._lock:
-                self._running.discard(process)
 
 
 def _start(
@@ -116,4 +106,44 @@ def _start(
 
 
 def _tail_of(kind: FailureKind, message: str, output: str) -> Failure:
-    return Failure(kind, message, output=output[-OUTPUT_CHARACTERS:])
+    return Failure(kind, message, output=output[-_OUTPUT_CHARACTERS:])
+
+
+def diagnosis(output: str, source: CppSource) -> Failure:
+    """The first error of a compiler's output, placed at the user's line that leads to it.
+
+    An error in a header is placed at the line that included it or asked for an instantiation,
+    which compilers name on a line before.
+    """
+    lines = output.splitlines()
+    for number, line in enumerate(lines):
+        error = _ERROR.match(line)
+        if error:
+            place, code = _users_line([line, *reversed(lines[:number])], source)
+            return _compile_failure(f"error: {error['text']}", output, place, code)
+    return _compile_failure("the C++ compiler failed", output)
+
+
+def _users_line(lines: Sequence[str], source: CppSource) -> tuple[str, str]:
+    for line in lines:
+        found = _USERS_LINE.search(line)
+        if found:
+            written = getattr(source, found["part"]).splitlines()
+            number = int(found["line"])
+            code = written[number - 1].strip() if number <= len(written) else ""
+            return f"{found['part']} line {number}", code
+    return "", ""
+
+
+def unplaced(output: str, code: int) -> Failure:
+    """How a compiler failed whose output names no line of the user, by its exit code."""
+    undefined = _UNDEFINED.search(output)
+    if undefined:
+        return _compile_failure(f"error: {undefined[0]}", output)
+    errors = [line for line in output.splitlines() if "error: " in line]
+    return _compile_failure((errors or [f"the compiler failed with {code}"])[0], output)
+
+
+def _compile_failure(message: str, output: str, place: str = "", code: str = "") -> Failure:
+    tail = output[-_OUTPUT_CHARACTERS:]
+    return Failure(FailureKind.COMPILE, message, code=code, place=place, output=tail)

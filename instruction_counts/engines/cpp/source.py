@@ -36,11 +36,6 @@ class CppSource:
         args = case.timer_args
         return cls(args.global_setup, args.setup, args.stmt)
 
-    @property
-    def text(self) -> str:
-        """All parts together."""
-        return f"{self.global_setup}\n{self.setup}\n{self.stmt}"
-
 
 @attrs.frozen
 class Prelude:
@@ -152,6 +147,7 @@ def _pasted(place: str, text: str) -> str:
 
 def candidates(source: CppSource, preludes: tuple[Prelude, ...]) -> tuple[Prelude, ...]:
     """What ``source`` is compiled with: what its words suggest, and the full prelude after that."""
-    suggested = [prelude for prelude in preludes if re.search(prelude.words, source.text)]
+    text = f"{source.global_setup}\n{source.setup}\n{source.stmt}"
+    suggested = [prelude for prelude in preludes if re.search(prelude.words, text)]
     chosen = suggested[-1] if suggested else preludes[0]
     return (chosen,) if chosen == preludes[-1] else (chosen, preludes[-1])

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
 from instruction_counts.core.facts import Layer, Model
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.models import cpp
 from instruction_counts.sources.models.layers import (
     LayerInput,
     ModelLayer,
     ModelTrace,
+    Result,
     TraceMode,
     UniqueLayer,
 )
@@ -33,9 +33,8 @@ class Definition:
     """The arguments of a constructor of the DSL, as code that has no layout yet."""
 
     constructor: str
-    codes: tuple[str, ...]
-    py_setup: str
-    cpp_setup: str
+    code: str
+    setup: str
     signature: str
     autograd: bool
     subject: Layer | Model
@@ -47,42 +46,24 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
     """A unique layer, with all places where it is used."""
     layer = unique_layer.layer
     autograd = backward and layer.has_backward
-    names = ", ".join(tensor.name for tensor in layer.inputs)
-    head = ["torch.manual_seed(0)", *([] if backward else ["torch.set_grad_enabled(False)"])]
     inputs = [_input(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs]
-    shape = layer.result.shape if layer.result is not None else ()
-    last = [_ones(layer)] if autograd else []
     pick = layer.result.pick if autograd and layer.result is not None else ""
-    subject = Layer(layer.title, unique_layer.uses)
-    made = _constructor(layer)
-    if layer.kind == "module" and layer.is_plain and not pick:
-        other = cpp.module(layer)
-        cpp_head = [
-            "torch::manual_seed(0);",
-            *([] if backward else ["torch::NoGradGuard no_grad;"]),
-        ]
-        cpp_inputs = [
-            cpp.tensor(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs
-        ]
-        cpp_last = [cpp.ones(_GRADIENT, shape)] if autograd else []
-        return Definition(
-            "GroupedModules",
-            (made, *([other] if other else [])),
-            "\n".join([*head, *inputs, *last]),
-            "\n".join([*cpp_head, *cpp_inputs, *cpp_last]) if other else "",
-            f"f({names}) -> y",
-            autograd,
-            subject,
-        )
-    build = [made] if layer.kind == "module" else []
+    made = _constructor(layer) if layer.kind == "module" else ""
+    is_called = bool(made) and layer.is_plain and not pick  # as the constructor calls modules
+    lines = [
+        "torch.manual_seed(0)",
+        "" if backward else "torch.set_grad_enabled(False)",
+        "" if is_called else made,
+        *inputs,
+        _gradient(layer.result) if autograd else "",
+    ]
     return Definition(
-        "GroupedStmts",
-        (f"y = {layer.call}{pick}",),
-        "\n".join([*head, *build, *inputs, *last]),
-        "",
-        f"f({names}) -> y",
+        "GroupedModules" if is_called else "GroupedStmts",
+        made if is_called else f"y = {layer.call}{pick}",
+        "\n".join(filter(None, lines)),
+        f"f({', '.join(tensor.name for tensor in layer.inputs)}) -> y",
         autograd,
-        subject,
+        Layer(layer.title, unique_layer.uses),
     )
 
 
@@ -100,19 +81,16 @@ def of_model(trace: ModelTrace, mode: TraceMode, folder: Path) -> Definition:
         *_made(trace, beside, training=mode.training),
         *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
         *(_input(tensor, gradient=False) for tensor in inputs),
+        *([_gradient(trace.result)] if autograd else []),
     ]
-    if autograd and trace.result is not None:
-        dtype = f", dtype=torch.{trace.result.dtype}" if trace.result.dtype != "float32" else ""
-        lines.append(f"{_GRADIENT} = torch.ones({trace.result.shape}{dtype})")
     return Definition(
         "GroupedStmts",
-        (f"y = model({', '.join(args)}){pick}",),
+        f"y = model({', '.join(args)}){pick}",
         "\n".join(lines),
-        "",
         f"f({', '.join(tensor.name for tensor in inputs)}) -> y",
         autograd,
         Model(trace.source.name),
-        beside=beside,
+        beside,
     )
 
 
@@ -147,7 +125,8 @@ def _place(trace: ModelTrace, folder: Path) -> str:
 def _named(inputs: Sequence[LayerInput]) -> list[LayerInput]:
     """Inputs with names of variables: that of the argument where it is free."""
     arguments = {tensor.name for tensor in inputs}
-    letters = (letter for letter in _endless_letters() if letter not in arguments)
+    endless = itertools.chain(_LETTERS, (f"t{number}" for number in itertools.count()))
+    letters = (letter for letter in endless if letter not in arguments)
     taken = set(_TAKEN)
     found = []
     for tensor in inputs:
@@ -157,11 +136,6 @@ def _named(inputs: Sequence[LayerInput]) -> list[LayerInput]:
         taken.add(name)
         found.append(attrs.evolve(tensor, name=name))
     return found
-
-
-def _endless_letters() -> Iterator[str]:
-    yield from _LETTERS
-    yield from (f"t{number}" for number in count(len(_LETTERS)))
 
 
 def _argument(name: str, variable: str) -> str:
@@ -194,7 +168,7 @@ def _input(tensor: LayerInput, *, gradient: bool) -> str:
     return f"{tensor.name} = {made}{'.requires_grad_()' if gradient else ''}"
 
 
-def _ones(layer: ModelLayer) -> str:
-    assert layer.result is not None, "what has no output has no gradient"
-    dtype = "" if layer.result.dtype == "float32" else f", dtype=torch.{layer.result.dtype}"
-    return f"{_GRADIENT} = torch.ones({literal(layer.result.shape)}{dtype})"
+def _gradient(result: Result | None) -> str:
+    assert result is not None, "what has no output has no gradient"
+    dtype = "" if result.dtype == "float32" else f", dtype=torch.{result.dtype}"
+    return f"{_GRADIENT} = torch.ones({literal(result.shape)}{dtype})"

@@ -39,16 +39,17 @@ def literal(value: Any) -> str:
 def call(function: str, arguments: Sequence[str], indent: int) -> str:
     """A call with arguments that are code: on one line where it fits, else an argument a line."""
     flat = f"{function}({', '.join(arguments)})"
-    return flat if indent + len(flat) + 1 <= _WIDTH else function + _lines(arguments, indent)
+    return flat if indent + len(flat) + 1 <= _WIDTH else lines(function, arguments, indent)
 
 
 def several(codes: Sequence[str], indent: int, before: int) -> str:
     """A tuple of values that are code, one per line; a single value on one line if it fits."""
     flat = f"({codes[0]},)" if len(codes) == 1 else ""
     fits = flat and "\n" not in flat and indent + before + len(flat) + 1 <= _WIDTH
-    return flat if fits else _lines(codes, indent)
+    return flat if fits else lines("", codes, indent)
 
 
-def _lines(codes: Sequence[str], indent: int) -> str:
-    entries = "".join(f"{' ' * (indent + 4)}{code},\n" for code in codes)
-    return f"(\n{entries}{' ' * indent})"
+def lines(function: str, arguments: Sequence[str], indent: int) -> str:
+    """A call with an argument a line."""
+    inner = "".join(f"{' ' * (indent + 4)}{code},\n" for code in arguments)
+    return f"{function}(\n{inner}{' ' * indent})"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.core.facts import Layer, Model, Use
+from instruction_counts.core.facts import Layer, Model
 from instruction_counts.core.types import Label
 from instruction_counts.sources.models.definition import Definition, of_layer, of_model
 from instruction_counts.sources.models.layers import (
@@ -17,7 +18,7 @@ from instruction_counts.sources.models.layers import (
     TraceMode,
     UniqueLayer,
 )
-from instruction_counts.sources.models.literals import block, call, several, text
+from instruction_counts.sources.models.literals import block, call, lines, several, text
 from instruction_counts.system.program import program_name
 
 TOP = "Models"
@@ -40,9 +41,8 @@ def definition_file(
     folder: Path,
 ) -> str:
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
-    named = labels([layer.layer for layer in layers])
     kinds: dict[str, dict[str, Definition]] = {}
-    for (_, kind, name), layer in zip(named, layers, strict=True):
+    for (_, kind, name), layer in zip(labels(layers), layers, strict=True):
         kinds.setdefault(kind, {})[name] = of_layer(layer, backward=mode.backward)
     whole = {trace.source.name: of_model(trace, mode, folder) for trace in traces}
     definitions = [*whole.values(), *(layer for kind in kinds.values() for layer in kind.values())]
@@ -55,10 +55,12 @@ def definition_file(
             *(_entry(name, layer, 8) for name, layer in whole.items()),
             "    },",
             f"    {text(TOP)}: {{",
-            *(line for kind, entries in kinds.items() for line in _section(kind, entries)),
-            "    },",
         ]
     )
+    for kind, entries in kinds.items():
+        inner = "\n".join(_entry(name, entry, 12) for name, entry in entries.items())
+        body += f"\n        {text(kind)}: {{\n{inner}\n        }},"
+    body += "\n    },"
     parts = [
         f"{_docstring(_head(traces, layers, command))}\n",
         "from __future__ import annotations\n",
@@ -107,51 +109,32 @@ def _imported(definitions: Sequence[Definition]) -> list[str]:
     return sorted({"GroupedSetup", *types, *constructors})
 
 
-def _section(kind: str, entries: dict[str, Definition]) -> list[str]:
-    return [
-        f"        {text(kind)}: {{",
-        *(_entry(name, entry, 12) for name, entry in entries.items()),
-        "        },",
-    ]
-
-
 def _entry(name: str, definition: Definition, indent: int) -> str:
     inner = indent + 4
-    lines = [*(block(code, inner) for code in definition.codes)]
-    setups = [("py_setup", definition.py_setup), ("cpp_setup", definition.cpp_setup)]
-    made = "".join(
-        f"{' ' * (inner + 4)}{field}={_setup(code, inner + 4, definition)},\n"
-        for field, code in setups
-        if code
-    )
-    if definition.beside:  # so that the same file elsewhere is the same definition
-        made += f"{' ' * (inner + 4)}paths={{_beside({definition.beside}): {definition.beside}}},\n"
-    lines.append(f"setup=GroupedSetup(\n{made}{' ' * inner})")
-    lines.append(f"signature={text(definition.signature)}")
-    if definition.autograd:
-        lines += ["autograd=True", 'gradient="gradient"']
-    lines.append(f"subject={_subject(definition.subject, inner)}")
-    arguments = "".join(f"{' ' * inner}{line},\n" for line in lines)
-    return f"{' ' * indent}{text(name)}: {definition.constructor}(\n{arguments}{' ' * indent}),"
-
-
-def _setup(code: str, indent: int, definition: Definition) -> str:
-    return f"{'f' if definition.beside else ''}{block(code, indent)}"
+    # With a place relative to the file, so that the same file elsewhere is the same definition.
+    place = definition.beside
+    setup = f"py_setup={'f' if place else ''}{block(definition.setup, inner + 4)}"
+    paths = [f"paths={{_beside({place}): {place}}}"] if place else []
+    arguments = [
+        block(definition.code, inner),
+        f"setup={lines('GroupedSetup', [setup, *paths], inner)}",
+        f"signature={text(definition.signature)}",
+        *(["autograd=True", 'gradient="gradient"'] if definition.autograd else []),
+        f"subject={_subject(definition.subject, inner)}",
+    ]
+    return f"{' ' * indent}{text(name)}: {lines(definition.constructor, arguments, indent)},"
 
 
 def _subject(subject: Layer | Model, indent: int) -> str:
     if isinstance(subject, Model):
         return f"Model({text(subject.name)})"
     inner = indent + 4
-    uses = [_use(use, inner + 4) for use in subject.uses]
-    return (
-        f"Layer(\n{' ' * inner}{text(subject.type)},\n"
-        f"{' ' * inner}uses={several(uses, inner, len('uses='))},\n{' ' * indent})"
-    )
-
-
-def _use(use: Use, indent: int) -> str:
-    return call("Use", [text(use.model), text(use.path), str(use.count)], indent)
+    uses = [
+        call("Use", [text(use.model), text(use.path), str(use.count)], inner + 4)
+        for use in subject.uses
+    ]
+    stated = [text(subject.type), f"uses={several(uses, inner, len('uses='))}"]
+    return lines("Layer", stated, indent)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -159,15 +142,16 @@ def _use(use: Use, indent: int) -> str:
 # ---------------------------------------------------------------------------------------------
 
 
-def labels(layers: Sequence[ModelLayer]) -> list[Label]:
+def labels(layers: Sequence[UniqueLayer]) -> list[Label]:
     """A label for each layer; where two would have the same, they are numbered."""
     found: list[Label] = []
-    taken: dict[Label, int] = {}
-    for layer in layers:
-        label = (TOP, layer.title, _name(layer))
-        taken[label] = taken.get(label, 0) + 1
+    taken: Counter[Label] = Counter()
+    for unique in layers:
+        name = _name(unique.layer)
+        label = (TOP, unique.layer.title, name)
+        taken[label] += 1
         if taken[label] > 1:
-            label = (*label[:2], f"{label[2]} ({taken[label]})")
+            label = (*label[:2], f"{name} ({taken[label]})")
         found.append(label)
     return found
 
@@ -178,11 +162,9 @@ def _name(layer: ModelLayer) -> str:
         call = layer.call.replace("torch.nn.functional.", "").replace("torch.ops.aten.", "")
         parts = [call.removeprefix("torch."), shapes]
     else:
-        parts = [" ".join(_arguments(layer)), shapes]
-        call = layer.call.removeprefix("model")
-        if not layer.is_plain:
-            parts.append(call)
-    return " · ".join(part for part in parts if part)
+        called = "" if layer.is_plain else layer.call.removeprefix("model")
+        parts = [" ".join(_arguments(layer)), shapes, called]
+    return " · ".join(filter(None, parts))
 
 
 def _arguments(layer: ModelLayer) -> list[str]:

@@ -33,6 +33,13 @@ class Value:
 
 
 @attrs.frozen
+class Ref:
+    """A variable of the setup."""
+
+    name: str
+
+
+@attrs.frozen
 class Call:
     """One operator with its arguments, ready to be written in any language."""
 
@@ -50,7 +57,7 @@ class Call:
     @property
     def differentiates(self) -> bool:
         """Whether there is a backward pass."""
-        return self.entry.autograd and any(value.requires_grad for value in self.values)
+        return self.entry.differentiates and any(value.requires_grad for value in self.values)
 
     @property
     def main_dtype(self) -> str | None:
@@ -63,13 +70,6 @@ class Call:
     def shapes(self) -> dict[str, Shape]:
         """The shape of each tensor."""
         return {value.name: value.shape for value in self.values}
-
-
-@attrs.frozen
-class Ref:
-    """A variable of the setup."""
-
-    name: str
 
 
 @attrs.frozen
@@ -92,16 +92,21 @@ def calls(entry: OperatorEntry, overrides: Overrides) -> Iterator[Call]:
         UsageError: an input is named that the entry has not, or has too few dimensions for what
             is an index into it.
     """
+    asked: list[tuple[str, str, Mapping[str, Shape]]] = [
+        (variant, variant, {}) for variant in entry.variants if variant in overrides.variants
+    ]
+    if overrides.inputs:
+        asked = [
+            (
+                entry.usual_variant,
+                ", ".join(f"{name}={list(shape)}" for name, shape in shapes.items()),
+                shapes,
+            )
+            for shapes in overrides.inputs
+        ]
     for dtype in (overrides.dtypes if entry.follows_dtype else ()) or ("",):
-        if not overrides.inputs:
-            for variant in entry.variants:
-                if variant in overrides.variants:
-                    yield _call(entry, variant, variant, {}, dtype, overrides.seed)
-        for shapes in overrides.inputs:
-            _check_inputs(entry, shapes)
-            usual = "typical" if "typical" in entry.variants else entry.variants[0]
-            label = ", ".join(f"{name}={list(shape)}" for name, shape in shapes.items())
-            yield _call(entry, usual, label, shapes, dtype, overrides.seed)
+        for variant, label, shapes in asked:
+            yield _call(entry, variant, label, shapes, dtype, overrides.seed)
 
 
 def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape], ...]:
@@ -119,19 +124,9 @@ def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape]
         )
     count = max(lengths.values(), default=1 if shapes else 0)
     return tuple(
-        {name: several[place if len(several) > 1 else 0] for name, several in shapes.items()}
+        {name: several[place % len(several)] for name, several in shapes.items()}
         for place in range(count)
     )
-
-
-def _check_inputs(entry: OperatorEntry, shapes: Mapping[str, Shape]) -> None:
-    for name in shapes:
-        if not isinstance(entry.inputs.get(name), Tensor):
-            known = [name for name, value in entry.inputs.items() if isinstance(value, Tensor)]
-            raise UsageError(
-                f'{entry.name} has no tensor "{name}"',
-                f"It has {', '.join(known) or 'none'}. Choose one of them, or fewer operators.",
-            )
 
 
 def _call(
@@ -142,13 +137,16 @@ def _call(
     dtype: str,
     seed: int,
 ) -> Call:
+    for name in shapes.keys() - entry.tensors.keys():
+        raise UsageError(
+            f'{entry.name} has no tensor "{name}"',
+            f"It has {', '.join(entry.tensors) or 'none'}. Choose one of them, or fewer operators.",
+        )
+    sizes = {
+        name: shapes.get(name, at(tensor.shape, variant)) for name, tensor in entry.tensors.items()
+    }
     values: list[Value] = []
     arguments: dict[str, Any] = {}
-    sizes = {
-        name: shapes.get(name, at(tensor.shape, variant))
-        for name, tensor in entry.inputs.items()
-        if isinstance(tensor, Tensor)
-    }
     for name, given in entry.inputs.items():
         if isinstance(given, Tensor):
             values.append(_value(name, given, sizes[name], sizes, entry, dtype))
@@ -162,14 +160,13 @@ def _call(
             arguments[name] = tuple(Ref(part.name) for part in parts)
     arguments |= {name: at(value, variant) for name, value in entry.kwargs.items()}
     first = [name for name in entry.inputs if name not in entry.positional]
-    by_position = [*first, *entry.positional]
     return Call(
         entry=entry,
         variant=label,
         dtype=dtype,
         seed=seed,
         values=tuple(values),
-        positional=tuple(arguments.pop(name) for name in by_position),
+        positional=tuple(arguments.pop(name) for name in [*first, *entry.positional]),
         keywords=arguments,
     )
 
@@ -183,23 +180,19 @@ def _value(
     asked: str,
 ) -> Value:
     dtype = tensor.dtype or asked or DEFAULT_DTYPE
-    can = dtype in (*FLOATS, *COMPLEX)
-    wanted = entry.autograd if tensor.requires_grad is None else tensor.requires_grad
+    can = dtype in (*FLOATS, *COMPLEX) and not entry.in_place
+    wanted = entry.differentiates if tensor.requires_grad is None else tensor.requires_grad
     distribution = tensor.distribution or usual(dtype)
     if distribution.name == "index_of":
-        size = _size_of(distribution, sizes[distribution.of], f"{entry.name}: {name}")
-        distribution = Distribution("integers", 0, max(1, size))
-    return Value(name, shape, dtype, distribution, can and wanted and not entry.in_place)
-
-
-def _size_of(index: Distribution, shape: Shape, place: str) -> int:
-    if not has_dimension(shape, index.dim):
-        raise UsageError(
-            f"{place} is an index into dimension {index.dim} of {index.of}, "
-            f"whose shape is {list(shape)}",
-            f"Give {index.of} more dimensions.",
-        )
-    return shape[index.dim]
+        target = sizes[distribution.of]
+        if not has_dimension(target, distribution.dim):
+            raise UsageError(
+                f"{entry.name}: {name} is an index into dimension {distribution.dim} of "
+                f"{distribution.of}, whose shape is {list(target)}",
+                f"Give {distribution.of} more dimensions.",
+            )
+        distribution = Distribution("integers", 0, max(1, target[distribution.dim]))
+    return Value(name, shape, dtype, distribution, can and wanted)
 
 
 def usual(dtype: str) -> Distribution:

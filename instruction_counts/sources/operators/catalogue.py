@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
+import cattrs
 
 from instruction_counts.builds.inquiry import inquire, scripts_text
 from instruction_counts.domain.build import Build
@@ -97,6 +98,12 @@ class PublicOperator:
         """Where it stands and what it does: ``torch.linalg, reduction``."""
         return ", ".join([self.namespace, *(tag for tag in _SHOWN_TAGS if tag in self.tags)])
 
+    @property
+    def category_parts(self) -> tuple[str, ...]:
+        """What the category can be asked for by: as a whole, or a part of it."""
+        category = self.category.lower()
+        return (category, *category.split(", "))
+
 
 def native_name(operator: str) -> str:
     """The name that torch's schema has for an operator: ``torch.fft.rfft`` is ``fft_rfft``."""
@@ -111,11 +118,8 @@ def load_schemas(build: Build, cache: Cache) -> Schemas:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
-    answer = _kept(build, cache, "schemas")
     schemas: dict[str, list[Schema]] = defaultdict(list)
-    for found in answer["schemas"]:
-        arguments = tuple(Argument(**argument) for argument in found["arguments"])
-        schema = Schema(found["name"], found["overload"], arguments, tuple(found["returns"]))
+    for schema in cattrs.structure(_kept(build, cache, "schemas")["schemas"], list[Schema]):
         schemas[schema.name].append(schema)
     return dict(schemas)
 
@@ -126,9 +130,7 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
     answer = _kept(build, cache, "public_operators")
-    return tuple(
-        PublicOperator(**{**found, "tags": tuple(found["tags"])}) for found in answer["operators"]
-    )
+    return cattrs.structure(answer["operators"], tuple[PublicOperator, ...])
 
 
 def _kept(build: Build, cache: Cache, question: str) -> dict[str, Any]:
@@ -200,23 +202,20 @@ def _in_categories(
     operators: Sequence[PublicOperator], patterns: Sequence[str]
 ) -> Sequence[PublicOperator]:
     """Those whose category matches a pattern, as a whole or in a part; all without any."""
-    spellings = {
-        category: (category.lower(), *category.lower().split(", "))
-        for category in dict.fromkeys(operator.category for operator in operators)
-    }
-    matching: set[str] = set()
+
+    def is_in(operator: PublicOperator, pattern: str) -> bool:
+        return any(fnmatchcase(text, pattern.lower()) for text in operator.category_parts)
+
     for pattern in patterns:
-        found = {
-            category
-            for category, texts in spellings.items()
-            if any(fnmatchcase(text, pattern.lower()) for text in texts)
-        }
-        if not found:
-            known = sorted({text for texts in spellings.values() for text in texts})
-            near = ", ".join(difflib.get_close_matches(pattern.lower(), known, n=3))
+        if not any(is_in(operator, pattern) for operator in operators):
+            known = {text for operator in operators for text in operator.category_parts}
+            near = ", ".join(difflib.get_close_matches(pattern.lower(), sorted(known), n=3))
             raise UsageError(
                 f"--category '{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
                 "For example: torch.linalg, pointwise or 'torch.Tensor*'",
             )
-        matching |= found
-    return [operator for operator in operators if not patterns or operator.category in matching]
+    return [
+        operator
+        for operator in operators
+        if not patterns or any(is_in(operator, pattern) for pattern in patterns)
+    ]

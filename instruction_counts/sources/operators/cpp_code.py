@@ -8,15 +8,14 @@ and pin_memory are one argument there, the options.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from instruction_counts.core.types import Language
 from instruction_counts.sources.operators.calls import Call, Ref
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
-from instruction_counts.sources.operators.values import CPP_DTYPES, drawn
+from instruction_counts.sources.operators.code import CPP_DTYPES
 
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _OBJECTS = {
@@ -34,7 +33,6 @@ _LISTS = {
     "number": "at::ArrayRef<at::Scalar>",
     "bool": "std::array",
 }
-_NOTHING = object()
 
 
 @attrs.frozen
@@ -42,15 +40,6 @@ class Underivable:
     """Why there is no C++ text."""
 
     reason: str
-
-
-def setup(call: Call, expression: str) -> str:
-    """C++ that makes the tensors of ``call`` with the values that Python draws."""
-    lines = [f"torch::manual_seed({call.seed});"]
-    lines += [drawn(value, Language.CPP) for value in call.values]
-    if call.differentiates:
-        lines.append(f"auto gradient = torch::ones_like({expression});")
-    return "\n".join(lines)
 
 
 def expression(call: Call, schemas: Schemas) -> str | Underivable:
@@ -65,11 +54,15 @@ def expression(call: Call, schemas: Schemas) -> str | Underivable:
         return Underivable(entry.note or "the entry states that there is none")
     if entry.python is not None:
         return Underivable("the entry has Python code of its own, so it needs C++ code, too")
-    fitting = _fitting(call, schemas)
-    if fitting is not None:
-        schema, bound = fitting
-        return _selected(_called(call, schema, bound), schema, entry.output)
     name = native_name(entry.name)
+    for schema in schemas.get(name, ()):
+        bound = _bind(schema, call)
+        if bound is not None and entry.overload in {None, schema.overload}:
+            text = _called(call, schema, bound)
+            if entry.output is None:
+                return text
+            is_tuple = len(schema.returns) > 1
+            return f"std::get<{entry.output}>({text})" if is_tuple else f"{text}[{entry.output}]"
     known = ", ".join(schema.full_name for schema in schemas.get(name, ())) or "none"
     return Underivable(f"no schema of aten::{name} fits its arguments ({known})")
 
@@ -79,40 +72,20 @@ def expression(call: Call, schemas: Schemas) -> str | Underivable:
 # ---------------------------------------------------------------------------------------------
 
 
-def _fitting(call: Call, schemas: Schemas) -> tuple[Schema, dict[str, Any]] | None:
-    for schema in schemas.get(native_name(call.entry.name), ()):
-        bound = _bind(schema, call)
-        if bound is not None and call.entry.overload in {None, schema.overload}:
-            return schema, bound
-    return None
-
-
 def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:
     """The arguments by the schema's names, as Python would bind them; None where they do not."""
-    places = [argument for argument in schema.arguments if not argument.kwarg_only]
-    if len(call.positional) > len(places) or _writes(schema, call):
-        return None
-    bound = {place.name: value for place, value in zip(places, call.positional, strict=False)}
-    for name, value in call.keywords.items():
-        if name in bound:
-            return None
-        bound[name] = value
     known = {argument.name: argument for argument in schema.arguments}
-    if not bound.keys() <= known.keys():
-        return None
-    if any(
-        not argument.has_default and argument.name not in bound for argument in schema.arguments
-    ):
-        return None
-    if all(_fits(known[name].type, value) for name, value in bound.items()):
-        return bound
-    return None
-
-
-def _writes(schema: Schema, call: Call) -> bool:
-    """Whether the schema changes what the operator leaves as it is: an overload for ``out``."""
+    places = [argument.name for argument in schema.arguments if not argument.kwarg_only]
     written = [argument.name for argument in schema.arguments if argument.is_write]
-    return bool(written[1 if call.entry.in_place else 0 :])
+    bound = dict(zip(places, call.positional, strict=False)) | dict(call.keywords)
+    is_called = (
+        len(bound) == len(call.positional) + len(call.keywords)  # each is named once
+        and bound.keys() <= known.keys()
+        and all(argument.has_default or argument.name in bound for argument in schema.arguments)
+        and all(_fits(known[name].type, value) for name, value in bound.items())
+    )
+    # A schema that changes what the operator leaves as it is is an overload for ``out``.
+    return bound if is_called and not written[1 if call.entry.in_place else 0 :] else None
 
 
 def _fits(kind: str, value: Any) -> bool:
@@ -146,50 +119,33 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 def _called(call: Call, schema: Schema, bound: Mapping[str, Any]) -> str:
-    arguments = []
-    waiting: list[Argument] = []  # their defaults are written only if something follows
-    for option in _with_options(schema.arguments):
-        value = _value_of(option, bound)
-        if value is _NOTHING:
-            waiting.append(option)
-            continue
-        arguments += [*(_text(before, _NOTHING) for before in waiting), _text(option, value)]
-        waiting = []
+    has_options = {*_OPTIONS} <= {argument.name for argument in schema.arguments}
+    options = "".join(
+        f".{name}({_plain(bound[name], '')})"
+        for name in (_OPTIONS if has_options else ())
+        if bound.get(name) is not None
+    )
+
+    def is_given(argument: Argument) -> bool:
+        is_options = has_options and argument.name == "dtype"
+        return bool(options) if is_options else argument.name in bound
+
+    def text(argument: Argument) -> str:
+        if has_options and argument.name == "dtype":
+            return f"torch::TensorOptions(){options}"
+        default = argument.default
+        default = tuple(default) if isinstance(default, list) else default
+        return _plain(bound.get(argument.name, default), argument.type)
+
+    left_out = _OPTIONS[1:] if has_options else ()
+    kept = [argument for argument in schema.arguments if argument.name not in left_out]
+    while kept and not is_given(kept[-1]):
+        kept.pop()
+    arguments = [text(argument) for argument in kept]
     if call.entry.is_method:
         receiver = arguments.pop(0)
         return f"{receiver}.{schema.name}({', '.join(arguments)})"
     return f"torch::{schema.name}({', '.join(arguments)})"
-
-
-def _with_options(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments, with the four that C++ takes as one put together."""
-    if not all(name in {argument.name for argument in arguments} for name in _OPTIONS):
-        return list(arguments)
-    kept = [argument for argument in arguments if argument.name not in _OPTIONS[1:]]
-    return [
-        attrs.evolve(argument, type="Options") if argument.name == "dtype" else argument
-        for argument in kept
-    ]
-
-
-def _value_of(argument: Argument, bound: Mapping[str, Any]) -> Any:
-    if argument.type == "Options":
-        given = {name: bound[name] for name in _OPTIONS if bound.get(name) is not None}
-        return given or _NOTHING
-    return bound.get(argument.name, _NOTHING)
-
-
-def _text(argument: Argument, value: Any) -> str:
-    if argument.type == "Options":
-        parts = {} if value is _NOTHING else value
-        text = "torch::TensorOptions()"
-        for name, part in parts.items():
-            text += f".{name}({_plain(part, 'ScalarType' if name == 'dtype' else 'Layout')})"
-        return text
-    if value is _NOTHING:
-        default = argument.default
-        value = tuple(default) if isinstance(default, list) else default
-    return _plain(value, argument.type)
 
 
 def _plain(value: Any, kind: str) -> str:  # noqa: PLR0911 - one for each kind
@@ -217,9 +173,9 @@ def _list(values: tuple[Any, ...], kind: str) -> str:
 
 
 def _word(value: str) -> str:
-    name = value.removeprefix("torch.")
     if value in _OBJECTS:
         return _OBJECTS[value]
+    name = value.removeprefix("torch.")
     if value.startswith("torch.") or name in CPP_DTYPES:
         return CPP_DTYPES[name]
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -233,11 +189,3 @@ def _float(value: float) -> str:
     if math.isnan(value):
         return f"{limits}::quiet_NaN()"
     return f"{'-' if value < 0 else ''}{limits}::infinity()"
-
-
-def _selected(text: str, schema: Schema, output: int | None) -> str:
-    if output is None:
-        return text
-    if len(schema.returns) > 1:
-        return f"std::get<{output}>({text})"
-    return f"{text}[{output}]"

@@ -1,13 +1,28 @@
-"""Operators as ``definitions/operators.yaml`` states them: values, and nothing derived yet."""
+"""Operators as ``definitions/operators.yaml`` states them: values, and how each is written."""
 
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, TypeVar
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
+from instruction_counts.domain.bounds import Bounds, Count
+from instruction_counts.reading.documents import one_of
+from instruction_counts.reading.structure import (
+    Check,
+    Mismatch,
+    Parsed,
+    Text,
+    among,
+    refuse,
+    strict_converter,
+)
+
+CONVERTER = strict_converter()
 VARIANTS = ("small", "typical", "large", "skewed")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
@@ -21,7 +36,6 @@ DISTRIBUTIONS = (
     "normal",
     "uniform",
     "integers",
-    "index_of",
     "bernoulli",
     "zeros",
     "ones",
@@ -31,9 +45,6 @@ DISTRIBUTIONS = (
     "positive_definite",
     "lower_triangular",
 )
-
-SIZE = "N"
-"""What stands for the size in a template."""
 
 TAKEN = frozenset(
     {
@@ -57,10 +68,33 @@ CPP_KEYWORDS = frozenset(
     """.split()  # noqa: SIM905 - a list has a line for each of them
 )
 
+SIZE = "N"
+"""What stands for the size in a template."""
+
 T = TypeVar("T")
 Shape: TypeAlias = tuple[int, ...]
 Template: TypeAlias = tuple[int | str, ...]
 """A shape that grows with `SIZE`."""
+_MOST_TENSORS = 1_000
+_TORCH_OBJECT = re.compile(r"torch\.\w+")
+_CATEGORY = re.compile(r"[a-z][a-z0-9 _-]*")
+_OVERLOAD = re.compile(r"\w*")
+
+Variants: TypeAlias = Annotated[
+    Mapping[Annotated[str, among(VARIANTS)], T],
+    Check(len, f"a value for at least one of {', '.join(VARIANTS)}", "none"),
+]
+Families: TypeAlias = Mapping[str, Variants[tuple[Count, ...]]]
+_families: ContextVar[Families | None] = ContextVar("families")
+"""The shapes that have names, while the entries of their file are read; None if they are wrong."""
+
+
+def families(value: Any) -> Families:
+    """The shapes that a file gives names to; inputs that are read from now on can name them."""
+    _families.set(None)
+    found: Families = CONVERTER.structure(value, Families)  # type: ignore[type-abstract]
+    _families.set(found)
+    return found
 
 
 @attrs.frozen
@@ -73,9 +107,17 @@ class ByVariant:
         return hash(tuple(self.values))
 
 
+def at(value: Any, variant: str) -> Any:
+    """A value as it is in a variant."""
+    return value.values[variant] if isinstance(value, ByVariant) else value
+
+
+# How values are drawn
+
+
 @attrs.frozen
 class Distribution:
-    """How the values of a tensor are drawn; see `instruction_counts.sources.operators.values`."""
+    """How the values of a tensor are drawn; see `instruction_counts.sources.operators.code`."""
 
     name: str
     low: float = 0
@@ -86,50 +128,183 @@ class Distribution:
     dim: int = 0
 
 
+_RANGE = Check(
+    lambda bounds: len(bounds) == 2 and bounds[0] < bounds[1], "[low, high], low less than high"
+)
+_INDEX = Check(lambda index: [*map(type, index)] == [str, int], "[input, dimension]")
+
+
+@attrs.frozen
+class _Interval:
+    """A distribution with bounds, of which the higher is excluded: ``{integers: [1, 5]}``."""
+
+    uniform: Annotated[tuple[float, ...], _RANGE] = ()
+    integers: Annotated[tuple[int, ...], _RANGE] = ()
+    index_of: Annotated[tuple[str | int, ...], _INDEX] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if sum(map(bool, (self.uniform, self.integers, self.index_of))) != 1:
+            raise Mismatch("exactly one of uniform, integers and index_of")
+
+
+_Word: Any = Annotated[str, among(DISTRIBUTIONS)]
+
+
+def _distribution(value: Any) -> Distribution:
+    if not isinstance(value, dict):
+        name: str = CONVERTER.structure(value, _Word)
+        return Distribution(name, high=10) if name == "integers" else Distribution(name)
+    stated = CONVERTER.structure(value, _Interval)
+    if stated.index_of:
+        return Distribution("index_of", of=str(stated.index_of[0]), dim=int(stated.index_of[1]))
+    name = "integers" if stated.integers else "uniform"
+    return Distribution(name, *(stated.integers or stated.uniform))
+
+
+Drawn: TypeAlias = Annotated[Distribution, Parsed(_distribution)]
+"""A distribution as files state it: a word, or a word with its bounds."""
+
+# Inputs and arguments
+
+
+def _shape(value: Any) -> Shape | ByVariant:
+    if isinstance(value, str):
+        known = _families.get()
+        if known is None:
+            return ()
+        if value not in known:
+            raise Mismatch(one_of(known, value))
+        return ByVariant(known[value])
+    if isinstance(value, dict):
+        return ByVariant(CONVERTER.structure(value, Variants[tuple[Count, ...]]))  # type: ignore[type-abstract]
+    return CONVERTER.structure(value, tuple[Count, ...])
+
+
 @attrs.frozen
 class Tensor:
     """A tensor that is handed to an operator."""
 
-    shape: Shape | ByVariant
-    dtype: str | None = None
+    shape: Annotated[Shape | ByVariant, Parsed(_shape)]
+    """In files also the name of a family of shapes."""
+    dtype: Annotated[str, among(DTYPES)] | None = None
     """None follows what is asked for; float32 if nothing is."""
-    distribution: Distribution | None = None
+    distribution: Drawn | None = None
     """None is what is usual for the dtype."""
     requires_grad: bool | None = None
     """None if and only if it can, where the operator differentiates."""
 
+    def __attrs_post_init__(self) -> None:
+        """Let only what can have a gradient ask for one."""
+        if self.requires_grad and not self.is_differentiable:
+            raise Mismatch(f"false: {self.dtype} has no gradient", at=("requires_grad",))
 
-Input: TypeAlias = "Tensor | tuple[Tensor, ...]"
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether its dtype has gradients."""
+        return (self.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX)
+
+
+Input: TypeAlias = Tensor | tuple[Tensor, ...]
 """A tensor, or a list of them."""
 
 
-@attrs.frozen
-class OperatorEntry:
-    """One operator, with what it is given."""
+def _tensor(value: Any) -> Tensor:
+    if isinstance(value, dict) and not value.keys() & {*VARIANTS}:
+        return CONVERTER.structure(value, Tensor)
+    return Tensor(_shape(value))
 
-    name: str
-    """``torch.add``, ``torch.nn.functional.conv2d``, ``Tensor.add_``."""
-    category: str
-    inputs: Mapping[str, Input] = attrs.field(factory=dict)
-    kwargs: Mapping[str, Any] = attrs.field(factory=dict)
+
+@attrs.frozen
+class _Listed:
+    """An input that is a list: so many tensors that are alike, or each of its own."""
+
+    several: (
+        Annotated[int, Bounds(1, _MOST_TENSORS)] | tuple[Annotated[Tensor, Parsed(_tensor)], ...]
+    ) = attrs.field(alias="list")
+
+
+def _input(value: Any) -> Input:
+    if not isinstance(value, dict) or "list" not in value:
+        return _tensor(value)
+    several = CONVERTER.structure({"list": value["list"]}, _Listed).several
+    others = {name: part for name, part in value.items() if name != "list"}
+    if isinstance(several, int):
+        return (CONVERTER.structure(others, Tensor),) * several
+    refuse(Mismatch("no field beside the list", f'a field "{name}"', (name,)) for name in others)
+    return several
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
+    if isinstance(value, str) and value.startswith("torch.") and not _TORCH_OBJECT.fullmatch(value):
+        raise Mismatch("a torch object such as torch.float64")
+    if value is not None and not isinstance(value, bool | int | float | str):
+        raise Mismatch("a plain value, or a mapping of variants to values")
+    return value
+
+
+def _argument(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return _plain(value)
+    kind = Variants[Annotated[Any, Parsed(_plain)]]
+    return ByVariant(CONVERTER.structure(value, kind))  # type: ignore[type-abstract]
+
+
+# Entries
+
+
+def is_argument(name: str) -> bool:
+    """Whether Python lets a value be handed over by this name."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def is_variable(name: str) -> bool:
+    """Whether a tensor can have this name in both languages, and hides nothing of ours."""
+    return is_argument(name) and name not in TAKEN | CPP_KEYWORDS
+
+
+@attrs.frozen
+class Stated:
+    """What a file says of an operator."""
+
+    category: Annotated[str, Check(_CATEGORY.fullmatch, "lower-case words")]
+    inputs: Mapping[
+        Annotated[str, Check(is_variable, "a valid variable name in both Python and C++")],
+        Annotated[Input, Parsed(_input)],
+    ] = attrs.field(factory=dict)
+    kwargs: Mapping[
+        Annotated[str, Check(is_argument, "an argument name")], Annotated[Any, Parsed(_argument)]
+    ] = attrs.field(factory=dict)
     positional: tuple[str, ...] = ()
     """Inputs and keyword arguments that come by position, after the inputs not named here."""
-    autograd: bool = True
+    autograd: bool | None = None
+    """None is wherever an input can have a gradient."""
     torchscript: bool = True
     compiled: bool = False
-    output: int | None = None
+    output: Count | None = None
     """Which part of what it returns is the output, where it returns several."""
-    python: str | None = None
-    cpp: str | bool | None = None
+    python: Text | None = None
+    cpp: Text | Literal[False] | None = None
     """None derives it from torch's schema; False is none."""
-    overload: str | None = None
-    scale: Mapping[str, Template] = attrs.field(factory=dict)
+    overload: (
+        Annotated[str, Check(_OVERLOAD.fullmatch, "the name of an overload, such as Tensor")] | None
+    ) = None
+    scale: Mapping[str, tuple[Count | Literal["N"], ...]] = attrs.field(factory=dict)
     """How inputs grow over a range of sizes; nothing grows them by a rule."""
     sizes: str = ""
     """The range that is usual, as ``--sizes`` has it; empty goes by the elements of the inputs."""
-    note: str = ""
-    file: str = ""
-    line: int = 0
+    note: Text = ""
+
+
+@attrs.frozen
+class OperatorEntry(Stated):
+    """One operator, with what it is given."""
+
+    name: str = attrs.field(kw_only=True)
+    """``torch.add``, ``torch.nn.functional.conv2d``, ``Tensor.add_``."""
+    file: str = attrs.field(default="", kw_only=True)
+    line: int = attrs.field(default=0, kw_only=True)
 
     @property
     def is_method(self) -> bool:
@@ -145,6 +320,24 @@ class OperatorEntry:
         )
 
     @property
+    def differentiates(self) -> bool:
+        """Whether there is a backward pass, unless another dtype is asked for."""
+        return self.can_differentiate if self.autograd is None else self.autograd
+
+    @property
+    def can_differentiate(self) -> bool:
+        """Whether an input can have a gradient, and stays as it is."""
+        return not self.in_place and any(
+            tensor.is_differentiable and tensor.requires_grad is not False
+            for _, tensor in each_tensor(self.inputs)
+        )
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """The inputs that are single tensors."""
+        return {name: value for name, value in self.inputs.items() if isinstance(value, Tensor)}
+
+    @property
     def follows_dtype(self) -> bool:
         """Whether there is a tensor whose dtype can be asked for."""
         return any(tensor.dtype is None for _, tensor in each_tensor(self.inputs))
@@ -152,36 +345,28 @@ class OperatorEntry:
     @property
     def variants(self) -> tuple[str, ...]:
         """The variants that all values of the entry have; ``typical`` where none differs."""
-        sets = [set(value.values) for value in self._values() if isinstance(value, ByVariant)]
-        common = set.intersection(*sets) if sets else {"typical"}
-        return tuple(name for name in VARIANTS if name in common)
+        shapes = [tensor.shape for _, tensor in each_tensor(self.inputs)]
+        values = [
+            value for value in (*shapes, *self.kwargs.values()) if isinstance(value, ByVariant)
+        ]
+        return tuple(
+            name
+            for name in (VARIANTS if values else ("typical",))
+            if all(name in value.values for value in values)
+        )
 
-    def _values(self) -> Iterator[Any]:
-        yield from (tensor.shape for _, tensor in each_tensor(self.inputs))
-        yield from self.kwargs.values()
+    @property
+    def usual_variant(self) -> str:
+        """The one that is taken where none is asked for."""
+        return "typical" if "typical" in self.variants else self.variants[0]
 
 
-def each_tensor(inputs: Mapping[str, T | tuple[T, ...]]) -> Iterator[tuple[str, T]]:
+def each_tensor(inputs: Mapping[str, Input]) -> Iterator[tuple[str, Tensor]]:
     """Every tensor among inputs, those of lists too, with the name of its input."""
     for name, value in inputs.items():
         yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
 
-def has_dimension(shape: Shape, dim: int) -> bool:
+def has_dimension(shape: Sequence[int], dim: int) -> bool:
     """Whether a shape has a dimension; negative ones are counted from its end."""
     return -len(shape) <= dim < len(shape)
-
-
-def at(value: Any, variant: str) -> Any:
-    """A value as it is in a variant."""
-    return value.values[variant] if isinstance(value, ByVariant) else value
-
-
-def is_argument(name: str) -> bool:
-    """Whether Python lets a value be handed over by this name."""
-    return name.isidentifier() and not keyword.iskeyword(name)
-
-
-def is_variable(name: str) -> bool:
-    """Whether a tensor can have this name in both languages, and hides nothing of ours."""
-    return is_argument(name) and name not in TAKEN | CPP_KEYWORDS

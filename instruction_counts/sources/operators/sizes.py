@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,6 @@ from instruction_counts.sources.operators.entries import (
     OperatorEntry,
     Shape,
     Template,
-    Tensor,
     at,
 )
 
@@ -70,19 +70,17 @@ def sizes_in(text: str) -> tuple[int, ...]:
         UsageError: the text has another form, or a size at which no tensor fits into memory.
     """
     parts = text.split(":")
-    try:
+    found: tuple[int, ...] = ()
+    with contextlib.suppress(ValueError):
         if len(parts) == 1:
             found = tuple(int(part) for part in text.split(","))
-        else:
+        elif len(parts) <= 3:
             low, high, factor = (int(part) for part in [*parts, "4"][:3])
-            if factor < 2 or not 1 <= low <= high <= _MOST_ELEMENTS:
-                raise ValueError(text)
-            steps = math.floor(math.log(high / low, factor) + 1e-9)
-            found = tuple(low * factor**step for step in range(steps + 1))
-    except ValueError:
-        found = ()
-    is_range = bool(found) and len(parts) <= 3 and sorted(set(found)) == list(found)
-    if not is_range or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
+            if factor >= 2 and 1 <= low <= high <= _MOST_ELEMENTS:
+                steps = math.floor(math.log(high / low, factor) + 1e-9)
+                found = tuple(low * factor**step for step in range(steps + 1))
+    is_rising = bool(found) and sorted(set(found)) == list(found)
+    if not is_rising or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
         raise UsageError(
             f"--sizes {quoted(text)} is not a range of sizes between 1 and {_MOST_ELEMENTS:,}",
             "For example: 16:65536, 16:4096:2 or 10,100",
@@ -100,43 +98,39 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
         UsageError: a template has another form, names no input or one that another names, or
             there is no ``N`` anywhere.
     """
-    tensors = {name: value for name, value in entry.inputs.items() if isinstance(value, Tensor)}
+    if entry.scale and not asked:
+        return dict(entry.scale)
     found: dict[str, Template] = {}
     for text in asked:
-        name, shape = _template(text, entry, tensors)
+        name, shape = _template(text, entry)
         if name in found:
             raise UsageError(f"--scale {name} was given twice", "Give each input one shape.")
         found[name] = shape
-    if not asked and entry.scale:
-        return dict(entry.scale)
     if not asked:
-        variant = "typical" if "typical" in entry.variants else entry.variants[0]
-        shapes = {name: at(tensor.shape, variant) for name, tensor in tensors.items()}
+        shapes = {
+            name: at(tensor.shape, entry.usual_variant) for name, tensor in entry.tensors.items()
+        }
         first = next((shape[0] for shape in shapes.values() if shape), None)
         found = {
             name: tuple(SIZE if size == first else size for size in shape)
             for name, shape in shapes.items()
         }
     if not any(SIZE in shape for shape in found.values()):
-        known = ", ".join(tensors)
         raise UsageError(
             f"{entry.name} has no shape to scale",
-            f"Choose one of {known}: --scale '{next(iter(tensors))}=[{SIZE},64]'"
-            if tensors
-            else "None of its arguments is a single tensor.",
+            f"Give one of these inputs a shape with {SIZE}, such as [{SIZE},64]: "
+            f"{', '.join(entry.tensors) or 'none'}.",
         )
     return {name: shape for name, shape in found.items() if SIZE in shape or asked}
 
 
-def _template(
-    text: str, entry: OperatorEntry, tensors: Mapping[str, Tensor]
-) -> tuple[str, Template]:
+def _template(text: str, entry: OperatorEntry) -> tuple[str, Template]:
     name, _, shape = text.partition("=")
     parts = [part.strip() for part in shape.strip().removeprefix("[").removesuffix("]").split(",")]
-    if name not in tensors:
+    if name not in entry.tensors:
         raise UsageError(
             f'--scale {name}: {entry.name} has no tensor "{name}"',
-            f"It has {', '.join(tensors) or 'none'}.",
+            f"It has {', '.join(entry.tensors) or 'none'}.",
         )
     if len(parts) > _MOST_DIMENSIONS or not all(map(_PART.fullmatch, parts)):
         raise UsageError(

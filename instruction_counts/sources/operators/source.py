@@ -1,4 +1,4 @@
-"""Which operators are asked for, and the cases that they give."""
+"""Which operators are asked for, and the definitions and cases that they give."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.core.api import GroupedBenchmark, Operator
-from instruction_counts.core.errors import quoted
+from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts, Operator
+from instruction_counts.core.errors import DefinitionError, quoted
 from instruction_counts.core.expand import materialize
-from instruction_counts.core.types import Case
+from instruction_counts.core.types import Case, Label, Language
 from instruction_counts.domain.build import default_build
-from instruction_counts.domain.errors import UsageError
-from instruction_counts.reading.nodes import one_of
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.reading.documents import one_of
 from instruction_counts.sources.inputs import parse_input
-from instruction_counts.sources.operators.calls import Overrides, together
-from instruction_counts.sources.operators.catalogue import load_schemas
-from instruction_counts.sources.operators.definitions import definitions
+from instruction_counts.sources.operators import code, cpp_code
+from instruction_counts.sources.operators.calls import Call, Overrides, calls, together
+from instruction_counts.sources.operators.catalogue import Schemas, load_schemas
 from instruction_counts.sources.operators.entries import DTYPES, VARIANTS, OperatorEntry, Shape
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.program import HOME
 
 ALL = "all"
+OUTPUT = "out"
 _CATEGORY = "category:"
 _NAMED = 3
 
@@ -63,7 +64,9 @@ class OperatorSource:
         """
         entries = selected(read_operators(self.file), self.patterns)
         schemas = load_schemas(default_build(), Cache())
-        made = definitions(entries, self.overrides, schemas)
+        made = definitions_of(
+            (call for entry in entries for call in calls(entry, self.overrides)), schemas
+        )
         cases = materialize(made)
         if not cases:
             asked = ", ".join(self.overrides.variants)
@@ -166,37 +169,91 @@ def selected(
         UsageError: a pattern selects nothing; the error names what is near.
     """
     for pattern in patterns:
-        if not any(matches(pattern, entry) for entry in entries):
+        if not any(_matches(pattern, entry) for entry in entries):
             raise UsageError(
                 f"No operator matches '{pattern}'.{_near(pattern, entries)}",
                 "See:",
                 "operators list",
             )
-    return tuple(entry for entry in entries if any(matches(pattern, entry) for pattern in patterns))
+    return tuple(
+        entry for entry in entries if any(_matches(pattern, entry) for pattern in patterns)
+    )
 
 
-def matches(pattern: str, entry: OperatorEntry) -> bool:
+def _matches(pattern: str, entry: OperatorEntry) -> bool:
     """Whether a pattern selects an entry; the last part of its name is enough."""
-    asked = pattern.lower()
+    asked, name = pattern.lower(), entry.name.lower()
     if asked.startswith(_CATEGORY):
         return fnmatchcase(entry.category, asked.removeprefix(_CATEGORY).strip())
-    name = entry.name.lower()
-    return fnmatchcase(name, asked) or ("." not in asked and fnmatchcase(_last(name), asked))
-
-
-def _last(name: str) -> str:
-    return name.rsplit(".", 1)[-1]
+    last = name.rpartition(".")[2]
+    return fnmatchcase(name, asked) or ("." not in asked and fnmatchcase(last, asked))
 
 
 def _near(pattern: str, entries: Sequence[OperatorEntry]) -> str:
-    if pattern.lower().startswith(_CATEGORY):
-        known = {
-            f"{_CATEGORY}{entry.category}": f"{_CATEGORY}{entry.category}" for entry in entries
-        }
-    else:
-        known = {entry.name.lower(): entry.name for entry in entries}
-        for entry in entries:
-            known.setdefault(_last(entry.name.lower()), entry.name)
+    known = {f"{_CATEGORY}{entry.category}": f"{_CATEGORY}{entry.category}" for entry in entries}
+    if not pattern.lower().startswith(_CATEGORY):
+        known = {entry.name.lower().rpartition(".")[2]: entry.name for entry in reversed(entries)}
+        known |= {entry.name.lower(): entry.name for entry in entries}
     near = difflib.get_close_matches(pattern.lower(), known, n=3, cutoff=0.6)
     names = dict.fromkeys(known[text] for text in near)
     return f" Near: {', '.join(names)}." if names else ""
+
+
+# Definitions
+
+
+def definitions_of(
+    made: Iterable[Call], schemas: Schemas, num_threads: tuple[int, ...] = (1,)
+) -> dict[Label, GroupedBenchmark]:
+    """The definitions of calls, by labels such as ``("reduction", "torch.sum", "typical")``.
+
+    The dtype is the last part of a label where one was asked for.
+
+    Raises:
+        DataError: a call gives code that no definition can hold.
+    """
+    groups = {}
+    for call in made:
+        parts = (call.entry.category, call.entry.name, call.variant, call.dtype)
+        groups[tuple(filter(None, parts))] = _group(call, schemas, num_threads)
+    return groups
+
+
+def _group(call: Call, schemas: Schemas, num_threads: tuple[int, ...]) -> GroupedBenchmark:
+    entry = call.entry
+    output = None if entry.in_place else OUTPUT
+    python, cpp = code.expression(call), cpp_code.expression(call, schemas)
+    cpp_stmt, cpp_setup, no_cpp = None, "", ""
+    if isinstance(cpp, str):
+        cpp_stmt = f"auto {output} = {cpp};" if output else f"{cpp};"
+        cpp_setup = code.setup(call, Language.CPP, cpp)
+    else:
+        no_cpp = cpp.reason
+    names = ", ".join(value.name for value in call.values)
+    try:
+        return GroupedStmts(
+            f"{output} = {python}" if output else python,
+            cpp_stmt,
+            GroupedSetup(code.setup(call, Language.PYTHON, python), cpp_setup),
+            signature=f"f({names}) -> {output}",
+            torchscript=entry.torchscript,
+            compiled=entry.compiled,
+            autograd=call.differentiates,
+            num_threads=num_threads,
+            gradient="gradient" if call.differentiates else None,
+            subject=Operator(
+                *(
+                    entry.name,
+                    entry.category,
+                    call.variant,
+                    call.shapes,
+                    call.main_dtype,
+                    call.seed,
+                ),
+                no_cpp=no_cpp,
+            ),
+        )
+    except DefinitionError as error:
+        raise DataError(
+            f"{entry.file}:{entry.line}: {entry.name}: {error}", "See docs/how-to/operators.md."
+        ) from error

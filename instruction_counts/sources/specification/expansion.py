@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -14,66 +16,162 @@ from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.runtimes.torchscript import CPP_INCLUDES
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import default_build
-from instruction_counts.domain.errors import UsageError, ValidationError
-from instruction_counts.reading.nodes import Node, Problems
-from instruction_counts.sources.operators import calls, catalogue, values
-from instruction_counts.sources.operators.definitions import definitions_of
-from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
+from instruction_counts.domain.errors import Problem, UsageError, ValidationError
+from instruction_counts.reading.documents import Node, one_of
+from instruction_counts.reading.structure import Mismatch, located
+from instruction_counts.sources.operators import calls, catalogue, code
+from instruction_counts.sources.operators.entries import (
+    COMPLEX,
+    DEFAULT_DTYPE,
+    FLOATS,
+    Distribution,
+    OperatorEntry,
+    Shape,
+    Tensor,
+)
 from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.operators.source import selected, standard_file
-from instruction_counts.sources.specification.placeholders import Expansion, PlaceholderError
+from instruction_counts.sources.operators.source import definitions_of, selected, standard_file
 from instruction_counts.sources.specification.values import Entry, Input, Model, code_of
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.program import program_name
 
-T = TypeVar("T")
 _LONGEST_SIZE = 19  # digits of the largest size that a tensor can have
 _TOLERANCE = 1e-6
-Groups = Iterator[tuple[Expansion, GroupedBenchmark]]
+
+
+class Problems:
+    """Gathers the problems of a file."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    @contextlib.contextmanager
+    def noted(self, node: Node) -> Iterator[None]:
+        """Go on after a mistake, whose place is below ``node``."""
+        try:
+            yield
+        except Mismatch as mismatch:
+            self._found += located(node, [mismatch]).problems
+        except ValidationError as error:
+            self._found += error.problems
+
+    def raise_any(self, remedy: str) -> None:
+        """Report all of them.
+
+        Raises:
+            ValidationError: there are any.
+        """
+        if self._found:
+            raise ValidationError(self._found, remedy)
+
+
+# Placeholders: a few words in braces, each of which stands for one text, and nothing else. No
+# expression is evaluated and no attribute looked up.
+
+_IN_LABEL = re.compile(r"\{[^{}]*\}|[{}]")
+_IN_CODE = re.compile(r"\{[A-Za-z_]\w*(?:\.\w+(?:\[\d+\])?)?\}")
+_SIZE = re.compile(r"\{(\w+)\.shape\[(\d{1,9})\]\}")
 
 
 @attrs.frozen
-class PlacedEntry:
-    """An entry, and where it stands."""
+class Expansion:
+    """One of the shapes and dtypes of an entry: what its placeholders stand for."""
 
-    node: Node
-    entry: Entry
+    number: int
+    """From 1."""
+    shapes: Mapping[str, Shape]
+    """Of each input, in their order."""
+    dtypes: Mapping[str, str]
 
-    def at(self, *steps: str) -> Node:
-        """Where a field stands, or the entry where it is not stated."""
-        return self.node.below(steps)
+    def in_label(self, text: str) -> str:
+        """``text`` with its placeholders replaced; a shape reads ``32x128``.
 
-    def replaced(self, field: str, replace: Callable[[str], T], text: str) -> T:
-        """``text``, from a field, with its placeholders replaced."""
-        try:
-            return replace(text)
-        except PlaceholderError as error:
-            raise self.at(field).unlike(error.expected, error.found) from None
+        Raises:
+            Mismatch: there is another one.
+        """
+        known = self._known("x", "scalar")
+        return _IN_LABEL.sub(lambda match: self._value(match[0], known, "label"), text)
+
+    def in_code(self, text: str, field: str) -> str:
+        """The same for code, from a field; a shape reads ``32, 128``.
+
+        Braces that are no placeholder stay, since C++ is full of them.
+
+        Raises:
+            Mismatch: something of an input is asked for that it has not.
+        """
+        known = self._known(", ", "")
+
+        def value(match: re.Match[str]) -> str:
+            is_word = "." not in match[0] and match[0] not in known
+            return match[0] if is_word else self._value(match[0], known, field)
+
+        return _IN_CODE.sub(value, text)
+
+    def _value(self, asked: str, known: Mapping[str, str], field: str) -> str:
+        if asked in known:
+            return known[asked]
+        found = _SIZE.fullmatch(asked)
+        if found is None or found[1] not in self.shapes:
+            raise Mismatch(one_of(known, asked), asked, (field,))
+        shape = self.shapes[found[1]]
+        if int(found[2]) >= len(shape):
+            expected = f"a dimension index of {list(shape)}, starting at 0"
+            raise Mismatch(expected, asked, (field,))
+        return str(shape[int(found[2])])
+
+    def _known(self, separator: str, scalar: str) -> dict[str, str]:
+        own: dict[str, str] = {}
+        for name, shape in self.shapes.items():
+            own[f"{{{name}.shape}}"] = separator.join(map(str, shape)) or scalar
+            own[f"{{{name}.dtype}}"] = self.dtypes[name]
+        first = list(own.values())[:2]  # of the first input
+        return {
+            "{ID}": str(self.number),
+            **dict(zip(("{shape}", "{dtype}"), first, strict=False)),
+            **own,
+        }
+
+
+def expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
+    """Each shape with each dtype; shapes of several inputs go together one by one."""
+    dtypes = {name: each.dtypes or (DEFAULT_DTYPE,) for name, each in inputs.items()}
+    number = 0
+    for place in range(max((len(tensor.shapes) for tensor in inputs.values()), default=1)):
+        for kind in range(max(map(len, dtypes.values()), default=1)):
+            number += 1
+            yield Expansion(
+                number,
+                {name: each.shapes[place % len(each.shapes)] for name, each in inputs.items()},
+                {name: several[kind % len(several)] for name, several in dtypes.items()},
+            )
+
+
+# Definitions
 
 
 def expanded(
-    entries: Sequence[PlacedEntry], name: str, seed: int, problems: Problems
+    entries: Iterable[tuple[Node, Entry]], name: str, seed: int, problems: Problems
 ) -> dict[Label, GroupedBenchmark]:
     """The definitions that ``entries`` give, by their labels; what is wrong is noted.
 
     ``name`` is the first part of labels that are not stated.
     """
     found: dict[Label, GroupedBenchmark] = {}
-    for placed in entries:
-        entry = placed.entry
-        groups = _operators if entry.operator is not None else _statements
-        listed = problems.attempt(_listed, groups(placed, seed), otherwise=[])
-        usual = f"{name}/{entry.id}"
-        suffixes = _suffixes([expansion for expansion, _ in listed])
-        for (expansion, group), suffix in zip(listed, suffixes, strict=True):
-            label = problems.attempt(_label, placed, expansion, usual + suffix)
-            if label in found:
-                expected = "a unique label; {ID} distinguishes shapes and dtypes"
-                problems.note(placed.at("label"), expected, "/".join(label))
-                break
-            if label is None:
-                break
-            found[label] = group
+    for node, entry in entries:
+        groups = _statements if entry.operator is None else _operators
+        with problems.noted(node):
+            listed = list(groups(entry, seed))
+            suffixes = _suffixes([expansion for expansion, _ in listed])
+            for (expansion, group), suffix in zip(listed, suffixes, strict=True):
+                stated = expansion.in_label(entry.label) or f"{name}/{entry.id}{suffix}"
+                label = tuple(part.strip() for part in stated.split("/") if part.strip())
+                if not label:
+                    raise Mismatch("a label", "nothing", ("label",))
+                if label in found:
+                    expected = "a unique label; {ID} distinguishes shapes and dtypes"
+                    raise Mismatch(expected, "/".join(label), ("label",))
+                found[label] = group
     return found
 
 
@@ -88,71 +186,40 @@ def _suffixes(expansions: Sequence[Expansion]) -> list[str]:
     return [expansion.in_label("/{ID}") for expansion in expansions]
 
 
-def _listed(groups: Groups) -> list[tuple[Expansion, GroupedBenchmark]]:
-    return list(groups)
+def _statements(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenchmark]]:
+    for expansion in expansions(entry.inputs):
+        yield expansion, _group(entry, expansion, seed)
 
 
-def _label(placed: PlacedEntry, expansion: Expansion, usual: str) -> Label:
-    stated = placed.entry.label
-    whole = placed.replaced("label", expansion.in_label, stated) if stated else usual
-    parts = tuple(part.strip() for part in whole.split("/") if part.strip())
-    if not parts:
-        raise placed.at("label").unlike("a label", "nothing")
-    return parts
+def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
+    def replaced(field: str, text: str | None) -> str | None:
+        return text and expansion.in_code(text, field)
 
-
-# Statements and models
-
-
-def _statements(placed: PlacedEntry, seed: int) -> Groups:
-    for expansion in _expansions(placed.entry.inputs):
-        yield expansion, _group(placed, expansion, seed)
-
-
-def _expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
-    """Each shape with each dtype; shapes of several inputs go together one by one."""
-    shapes = max((len(tensor.shapes) for tensor in inputs.values()), default=1)
-    dtypes = max((len(tensor.dtypes) for tensor in inputs.values()), default=1)
-    number = 0
-    for place in range(shapes):
-        for kind in range(dtypes):
-            number += 1
-            yield Expansion(
-                number,
-                {name: each.shapes[place % len(each.shapes)] for name, each in inputs.items()},
-                {name: each.dtypes[kind % len(each.dtypes)] for name, each in inputs.items()},
-            )
-
-
-def _group(placed: PlacedEntry, expansion: Expansion, seed: int) -> GroupedBenchmark:
-    entry = placed.entry
-
-    def code(field: str, text: str | None) -> str | None:
-        return text and placed.replaced(field, expansion.in_code, text)
-
-    codes = dict(zip((Language.PYTHON, Language.CPP), code_of(entry.setup), strict=True))
-    setups = {
-        language: _joined(
-            _drawn(entry.inputs, expansion, seed, language), code("setup", codes[language])
-        )
-        for language in Language
-    }
-    python, cpp = (code("statement", stated) for stated in code_of(entry.statement))
-    global_setup, signature = code("global_setup", entry.global_setup), entry.signature
+    py_setup, cpp_setup = (
+        _joined(_drawn(entry.inputs, expansion, seed, language), replaced("setup", stated))
+        for language, stated in zip(Language, code_of(entry.setup), strict=True)
+    )
+    python, cpp = (replaced("statement", stated) for stated in code_of(entry.statement))
+    global_setup = replaced("global_setup", entry.global_setup) or ""
+    signature = entry.signature
     paths: Mapping[str, str] = {}
     if entry.model is not None:
         paths = {str(entry.model.path.absolute()): f"sha256 {entry.model.sha256.lower()}"}
-        names = [*entry.inputs]
-        python, cpp = f"y = model({', '.join(names)})", _cpp_call(names)
-        loaded = _loaded(entry.model, names)
-        setups = {language: _joined(setups[language], loaded[language]) for language in Language}
+        names = ", ".join(entry.inputs)
+        python = f"y = model({names})"
+        cpp = (
+            f"std::vector<torch::jit::IValue> model_inputs{{{names}}};\n"
+            "auto y = model.forward(model_inputs).toTensor();"
+        )
+        py_loaded, cpp_loaded = _loaded(entry.model, names)
+        py_setup, cpp_setup = _joined(py_setup, py_loaded), _joined(cpp_setup, cpp_loaded)
         global_setup = _joined(CPP_INCLUDES, global_setup)
-        signature = signature or f"f({', '.join(names)}) -> y"
+        signature = signature or f"f({names}) -> y"
     try:
         return GroupedStmts(
             python,
             cpp,
-            GroupedSetup(setups[Language.PYTHON], setups[Language.CPP], global_setup or "", paths),
+            GroupedSetup(py_setup, cpp_setup, global_setup, paths),
             signature=signature,
             torchscript=entry.torchscript,
             compiled=entry.compiled,
@@ -160,12 +227,11 @@ def _group(placed: PlacedEntry, expansion: Expansion, seed: int) -> GroupedBench
             num_threads=entry.num_threads,
             gradient=entry.gradient,
             metadata=_metadata(entry, expansion),
-            expected=_expected(placed, expansion),
+            expected=_expected(entry, expansion),
         )
     except DefinitionError as error:
-        names_of = {"py_stmt": "statement", "cpp_stmt": "statement"}
-        node = placed.at(names_of.get(error.field, error.field))
-        raise node.unlike(error.expected, error.found) from None
+        field = "statement" if error.field in {"py_stmt", "cpp_stmt"} else error.field
+        raise Mismatch(error.expected, error.found, (field,)) from None
 
 
 def _joined(*parts: str | None) -> str:
@@ -173,40 +239,28 @@ def _joined(*parts: str | None) -> str:
 
 
 def _drawn(inputs: Mapping[str, Input], expansion: Expansion, seed: int, language: Language) -> str:
-    if not inputs:
-        return ""
-    is_cpp = language is Language.CPP
-    lines = [f"torch::manual_seed({seed});" if is_cpp else f"torch.manual_seed({seed})"]
+    values = []
     for name, tensor in inputs.items():
+        is_usual_normal = (tensor.dtypes or (DEFAULT_DTYPE,))[0] in {*FLOATS, *COMPLEX}
+        drawn = tensor.distribution or Distribution("normal" if is_usual_normal else "zeros")
         shape, dtype = expansion.shapes[name], expansion.dtypes[name]
-        value = calls.Value(name, shape, dtype, tensor.distribution, tensor.requires_grad)
-        lines.append(values.drawn(value, language))
-    return "\n".join(lines)
+        values.append(calls.Value(name, shape, dtype, drawn, bool(tensor.requires_grad)))
+    return "\n".join(code.drawn(values, seed, language)) if values else ""
 
 
-def _cpp_call(names: Sequence[str]) -> str:
-    return (
-        f"std::vector<torch::jit::IValue> model_inputs{{{', '.join(names)}}};\n"
-        "auto y = model.forward(model_inputs).toTensor();"
-    )
-
-
-def _loaded(model: Model, names: Sequence[str]) -> dict[Language, str]:
+def _loaded(model: Model, names: str) -> tuple[str, str]:
     # The checksum is part of the code, and so of the definition: another file is another case, and
     # the same one elsewhere is none. The profiling executor specialises during the first calls.
     path = json.dumps(str(model.path.absolute()), ensure_ascii=False)
     checksum = f"sha256 {model.sha256.lower()}"
-    return {
-        Language.PYTHON: (
-            f"model = torch.jit.load({path})  # {checksum}\n"
-            f"for _ in range(3):\n    model({', '.join(names)})"
-        ),
-        Language.CPP: (
+    return (
+        f"model = torch.jit.load({path})  # {checksum}\nfor _ in range(3):\n    model({names})",
+        (
             f"auto model = torch::jit::load({path});  // {checksum}\n"
             "for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {\n"
-            f"    model.forward({{{', '.join(names)}}});\n}}"
+            f"    model.forward({{{names}}});\n}}"
         ),
-    }
+    )
 
 
 def _metadata(entry: Entry, expansion: Expansion) -> dict[str, object]:
@@ -217,97 +271,85 @@ def _metadata(entry: Entry, expansion: Expansion) -> dict[str, object]:
     }
 
 
-def _expected(placed: PlacedEntry, expansion: Expansion) -> tuple[ExpectedTensor, ...]:
+def _expected(entry: Entry, expansion: Expansion) -> tuple[ExpectedTensor, ...]:
     return tuple(
         ExpectedTensor(
             name,
             None
             if stated.shape is None
-            else tuple(_size(size, expansion, placed) for size in stated.shape),
+            else tuple(_size(size, expansion) for size in stated.shape),
             stated.dtype,
             stated.sum,
             _TOLERANCE if stated.tolerance is None else stated.tolerance,
         )
-        for name, stated in placed.entry.expected.items()
+        for name, stated in entry.expected.items()
     )
 
 
-def _size(size: int | str, expansion: Expansion, placed: PlacedEntry) -> int:
-    if isinstance(size, int):
-        return size
-    text = placed.replaced("expected", expansion.in_code, size)
+def _size(size: int | str, expansion: Expansion) -> int:
+    text = expansion.in_code(str(size), "expected")
     if not text.isdecimal() or len(text) > _LONGEST_SIZE:
         expected = "a size, or a placeholder such as {x.shape[0]}"
-        raise placed.at("expected").unlike(expected, f'"{size}"')
+        raise Mismatch(expected, f'"{size}"', ("expected",))
     return int(text)
 
 
 # Operators
 
 
-def _operators(placed: PlacedEntry, seed: int) -> Groups:
-    entry = placed.entry
+def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenchmark]]:
     assert entry.operator is not None, "asked for an operator"
     number = 0
     try:
         for operator in selected(read_operators(standard_file()), [entry.operator]):
-            for shapes_and_dtypes in _expansions(entry.inputs):
-                for call in _calls(placed, operator, shapes_and_dtypes, seed):
+            for expansion in expansions(entry.inputs):
+                for call in _calls(entry, operator, expansion, seed):
                     number += 1
-                    yield _called(placed, call, number)
+                    yield _called(entry, call, number)
     except ValidationError:
         raise
     except UsageError as error:
         remedy = error.text(program_name()).removeprefix(error.message).strip()
-        raise placed.at("operator").unlike(remedy, error.message) from None
+        raise Mismatch(remedy, error.message, ("operator",)) from None
 
 
 def _calls(
-    placed: PlacedEntry, operator: OperatorEntry, expansion: Expansion, seed: int
+    entry: Entry, operator: OperatorEntry, expansion: Expansion, seed: int
 ) -> Iterator[calls.Call]:
-    inputs = placed.entry.inputs
-    stated = {name: _changes(placed, name, expansion) for name in inputs}
-    tensors = {
-        # What is no tensor cannot be changed, and is refused with the shapes.
-        name: attrs.evolve(tensor, **stated.get(name, {})) if isinstance(tensor, Tensor) else tensor
-        for name, tensor in operator.inputs.items()
-    }
-    shapes = (expansion.shapes,) if inputs else ()
+    """The calls of an operator; what an input does not state is as the operator's entry has it."""
+    inputs = dict(operator.inputs)
+    for name, stated in entry.inputs.items():
+        tensor = inputs.get(name)
+        if not isinstance(tensor, Tensor):
+            continue  # what is no tensor cannot be changed, and is refused with the shapes
+        changes: dict[str, Any] = {
+            "dtype": expansion.dtypes[name] if stated.dtypes else None,
+            "distribution": stated.distribution,
+            "requires_grad": stated.requires_grad,
+        }
+        made = {field: value for field, value in changes.items() if value is not None}
+        try:
+            inputs[name] = attrs.evolve(tensor, **made)
+            if stated.requires_grad and operator.in_place:
+                raise Mismatch(f"false: {operator.name} works in place", at=("requires_grad",))
+        except Mismatch as mismatch:
+            raise Mismatch(mismatch.expected, at=("inputs", name, *mismatch.at)) from None
+    first = next(iter(entry.inputs.values()), None)
+    asked = "" if first is None or not first.dtypes else next(iter(expansion.dtypes.values()))
+    shapes = (expansion.shapes,) if entry.inputs else ()
     overrides = calls.Overrides(inputs=shapes, seed=seed)
-    for call in calls.calls(attrs.evolve(operator, inputs=tensors), overrides):
-        for value in call.values:
-            if stated.get(value.name, {}).get("requires_grad") and not value.requires_grad:
-                is_of = f"{value.name} is {value.dtype}"
-                why = f"{operator.name} works in place" if operator.in_place else is_of
-                node = placed.at("inputs", value.name, "requires_grad")
-                raise node.unlike("false: there is no gradient", f"true, and {why}")
-        kind = next((str(attributes.get("dtype", "")) for attributes in stated.values()), "")
-        yield attrs.evolve(call, dtype=kind)
+    for call in calls.calls(attrs.evolve(operator, inputs=inputs), overrides):
+        yield attrs.evolve(call, dtype=asked)
 
 
-def _changes(placed: PlacedEntry, name: str, expansion: Expansion) -> dict[str, Any]:
-    """What an input states; all else is as the operator's entry has it."""
-    tensor = placed.entry.inputs[name]
-    changes = {
-        "dtype": expansion.dtypes[name],
-        "distribution": tensor.distribution,
-        "requires_grad": tensor.requires_grad,
-    }
-    stated = placed.at("inputs", name).value
-    return {field: value for field, value in changes.items() if field in stated}
-
-
-def _called(
-    placed: PlacedEntry, call: calls.Call, number: int
-) -> tuple[Expansion, GroupedBenchmark]:
-    entry = placed.entry
+def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, GroupedBenchmark]:
     (group,) = definitions_of([call], _schemas(), entry.num_threads).values()
     expansion = Expansion(
         number,
         {value.name: value.shape for value in call.values},
         {value.name: value.dtype for value in call.values},
     )
-    metadata, expected = _metadata(entry, expansion), _expected(placed, expansion)
+    metadata, expected = _metadata(entry, expansion), _expected(entry, expansion)
     return expansion, attrs.evolve(group, metadata=metadata, expected=expected)
 
 

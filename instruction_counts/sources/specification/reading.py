@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 
+from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.expand import materialize
-from instruction_counts.core.types import Case
+from instruction_counts.core.types import Case, Label
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.reading.documents import read
-from instruction_counts.reading.nodes import Node, Problems
-from instruction_counts.reading.structure import Mismatch, located, require_version, structured
-from instruction_counts.sources.specification.expansion import PlacedEntry, expanded
-from instruction_counts.sources.specification.values import (
-    CONVERTER,
-    Entry,
-    File,
-    Model,
-    Reporters,
-    Specification,
-)
+from instruction_counts.reading.documents import Node, read
+from instruction_counts.reading.structure import require_version, structured
+from instruction_counts.sources.specification.expansion import Problems, expanded
+from instruction_counts.sources.specification.values import CONVERTER, Entry, File, Reporters
 
 VERSION = 1
 REMEDY = "See docs/reference/specifications.md."
@@ -30,20 +24,22 @@ require_version(CONVERTER, File, "version", VERSION)
 
 
 @attrs.frozen
+class Specification:
+    """A whole file, expanded."""
+
+    file: Path
+    name: str
+    builds: tuple[Build, ...]
+    timeout_s: float | None
+    reporters: Reporters
+    benchmarks: Mapping[Label, GroupedBenchmark] = attrs.field(hash=False)
+
+
+@attrs.frozen
 class SpecificationSource:
     """A specification; its mistakes are reported before anything is measured."""
 
     specification: Specification
-
-    @classmethod
-    def at(cls, path: Path) -> SpecificationSource:
-        """The specification in a file.
-
-        Raises:
-            UsageError: there is none.
-            DataError: it holds problems.
-        """
-        return cls(read_specification(path))
 
     def __str__(self) -> str:
         return str(self.specification.file)
@@ -64,49 +60,23 @@ def read_specification(path: Path) -> Specification:
         raise UsageError(f"--definitions: file not found: {path}", REMEDY)
     root = read(path, REMEDY)
     problems = Problems()
+    file = None
+    with problems.noted(root):
+        file = structured(root, File, CONVERTER)
     # What follows from a mistake is none of its own: only what is right is looked at further.
-    file = problems.attempt(structured, root, File, CONVERTER)
-    nodes = root.below(["benchmarks"]).value
-    entries = [
-        PlacedEntry(node, entry)
-        for node in (nodes if isinstance(nodes, list) else [])
-        if (entry := problems.attempt(_entry, node)) is not None
-    ]
-    _check_ids(entries, problems)
+    entries: list[tuple[Node, Entry]] = []
+    benchmarks = root.below("benchmarks").value
+    for place in range(len(benchmarks) if isinstance(benchmarks, list) else 0):
+        node = root.below("benchmarks", place)
+        with problems.noted(node):
+            entry = structured(node, Entry, CONVERTER)
+            entries.append((node, entry))
+            if entry.id in {other.id for _, other in entries[:-1]}:
+                raise node.below("id").unlike("unique ids", f'"{entry.id}" again')
     name, seed = (path.stem, 0) if file is None else (file.name or path.stem, file.seed)
-    benchmarks = expanded(entries, name, seed, problems)
+    groups = expanded(entries, name, seed, problems)
     problems.raise_any(REMEDY)
+    assert file is not None, "else there is a problem"
     return Specification(
-        path, name, file.builds, file.timeout, Reporters.of(file.reporters), benchmarks
+        path, name, file.builds, file.timeout, Reporters.of(file.reporters), groups
     )
-
-
-def _entry(node: Node) -> Entry:
-    entry = structured(node, Entry, CONVERTER)
-    if entry.model is not None:
-        mismatch = _mismatch_of(entry.model)
-        if mismatch is not None:
-            raise located(node.below(["model"]), [mismatch])
-    return entry
-
-
-def _mismatch_of(model: Model) -> Mismatch | None:
-    """What is wrong with the file of a model."""
-    try:
-        with model.path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        expected = "an existing file, relative to the specification"
-        return Mismatch(expected, error.strerror, ("file",))
-    if digest == model.sha256.lower():
-        return None
-    return Mismatch(f"the checksum of {model.path.name}: {digest}", model.sha256, ("sha256",))
-
-
-def _check_ids(entries: list[PlacedEntry], problems: Problems) -> None:
-    lines: dict[str, int] = {}
-    for placed in entries:
-        node = placed.node.below(["id"])
-        first = lines.setdefault(placed.entry.id, node.line)
-        if first != node.line:
-            problems.note(node, "unique ids", f'"{placed.entry.id}" again, first in line {first}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import keyword
 import re
 from collections.abc import Iterator, Mapping
@@ -11,11 +12,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import attrs
 
 from instruction_counts.builds.configured import Builds
-from instruction_counts.core.api import GroupedBenchmark
-from instruction_counts.core.types import Label
 from instruction_counts.domain.bounds import DURATION, Bounds, Count, Positive, seconds_of
-from instruction_counts.domain.build import Build
-from instruction_counts.reading.nodes import one_of
+from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import (
     Check,
     Mismatch,
@@ -32,10 +30,9 @@ from instruction_counts.sources.operators.entries import (
     DTYPES,
     FLOATS,
     LARGEST_SEED,
-    Distribution,
+    Drawn,
     Shape,
 )
-from instruction_counts.sources.operators.reading import Drawn, distribution
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
@@ -61,32 +58,31 @@ def _shapes(value: Any) -> tuple[Shape, ...]:
 
 @attrs.frozen
 class Input:
-    """A tensor that the setup makes: in each of its shapes, and each of its dtypes."""
+    """A tensor that the setup makes: in each of its shapes, and each of its dtypes.
+
+    What is None is not stated: float32, the usual values of the dtype, and no gradient, or what the
+    entry of an operator says.
+    """
 
     shapes: Annotated[tuple[Shape, ...], Parsed(_shapes)] = attrs.field(alias="shape")
-    dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
-        default=("float32",), alias="dtype"
+    dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] | None = attrs.field(
+        default=None, alias="dtype"
     )
-    drawn: Drawn | None = attrs.field(default=None, alias="distribution")
-    requires_grad: bool = False
+    distribution: Drawn | None = None
+    requires_grad: bool | None = None
 
     def __attrs_post_init__(self) -> None:
         """Let only floating-point and complex tensors have gradients; indices are of operators."""
-        if self.requires_grad and not set(self.dtypes) <= {*FLOATS, *COMPLEX}:
+        dtypes = self.dtypes or ()
+        if self.requires_grad and not set(dtypes) <= {*FLOATS, *COMPLEX}:
             raise Mismatch(
                 "false: only floating-point and complex tensors have gradients",
-                f"requires_grad with {', '.join(self.dtypes)}",
+                f"requires_grad with {', '.join(dtypes)}",
                 ("requires_grad",),
             )
-        if self.distribution.name == "index_of":
+        if self.distribution is not None and self.distribution.of:
             expected = "integers: [low, high]; index_of works only for operators"
             raise Mismatch(expected, at=("distribution",))
-
-    @property
-    def distribution(self) -> Distribution:
-        """How its values are drawn."""
-        usual = "normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros"
-        return distribution(self.drawn or usual)
 
 
 # What a statement computes, and models
@@ -134,6 +130,18 @@ class Model:
             "64 hexadecimal digits, as printed by sha256sum",
         ),
     ]
+
+    def __attrs_post_init__(self) -> None:
+        """Let the file be the one that is meant."""
+        try:
+            with self.path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            expected = "an existing file, relative to the specification"
+            raise Mismatch(expected, error.strerror, ("file",)) from error
+        if digest != self.sha256.lower():
+            expected = f"the checksum of {self.path.name}: {digest}"
+            raise Mismatch(expected, self.sha256, ("sha256",))
 
 
 # Entries
@@ -194,7 +202,9 @@ class Entry:
                 expected = "another name: this one is reserved"
                 yield Mismatch(expected, f'"{name}"', ("inputs", name))
         for what in ("shapes", "dtypes"):
-            numbers = {name: len(getattr(tensor, what)) for name, tensor in self.inputs.items()}
+            numbers = {
+                name: len(getattr(tensor, what) or ("",)) for name, tensor in self.inputs.items()
+            }
             if len({*numbers.values()} - {1}) > 1:
                 expected = f"the same number of {what} for all inputs that have more than one"
                 each = ", ".join(f"{number} of {name}" for name, number in numbers.items())
@@ -218,15 +228,14 @@ def _database(value: Any) -> str:
 class Reporter:
     """One place where results go."""
 
-    screen: bool | None = None
     directory: Path | None = None
     database: Annotated[str, Parsed(_database)] | None = None
 
     def __attrs_post_init__(self) -> None:
         """Let it be one."""
-        stated = [name for name, value in attrs.asdict(self).items() if value is not None]
-        if len(stated) != 1:
-            raise Mismatch("one reporter per item", ", ".join(stated) or "none")
+        if (self.directory is None) == (self.database is None):
+            found = "none" if self.directory is None else "directory, database"
+            raise Mismatch("one reporter per item", found)
 
 
 @attrs.frozen
@@ -268,19 +277,7 @@ class Reporters:
             return cls()
         named = [reporter for reporter in stated if isinstance(reporter, Reporter)]
         return cls(
-            "screen" in stated or any(reporter.screen for reporter in named),
+            "screen" in stated,
             tuple(reporter.directory for reporter in named if reporter.directory is not None),
             next((reporter.database for reporter in named if reporter.database is not None), None),
         )
-
-
-@attrs.frozen
-class Specification:
-    """A whole file, expanded."""
-
-    file: Path
-    name: str
-    builds: tuple[Build, ...]
-    timeout_s: float | None
-    reporters: Reporters
-    benchmarks: Mapping[Label, GroupedBenchmark] = attrs.field(hash=False)

@@ -17,7 +17,7 @@ from instruction_counts.analysis.attribution.names import (
     short,
     stem,
 )
-from instruction_counts.engines.callgrind.reading import read
+from instruction_counts.engines.callgrind import read
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "callgrind"
 STORED = sorted(set(FIXTURES.glob("*.out")) - {FIXTURES / "four_parts.out"})

@@ -62,16 +62,6 @@ def test_a_module_is_compiled_as_it_is_and_differentiated() -> None:
     assert backward.autolabels.autograd is AutogradMode.FORWARD_BACKWARD
 
 
-def test_it_can_be_asked_for_by_name() -> None:
-    """As specifications, operators and the command line do."""
-    by_flag, by_name = (
-        GroupedStmts("y = x", None, SETUP, "f(x) -> y", **asked)
-        for asked in ({"compiled": True}, {"runtimes": ("compiled",)})
-    )
-
-    assert by_flag == by_name
-
-
 @pytest.mark.parametrize(
     "compiled", [1, "inductor", {"speed": True}, {"fullgraph": "yes"}, {"backend": None}]
 )

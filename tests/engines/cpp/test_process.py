@@ -1,4 +1,4 @@
-"""Compilers end with what waits for them."""
+"""Compilers end with what waits for them, and what they say is a failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.engines.cpp.process import CompilerProcesses
+from instruction_counts.domain.outcomes import FailureKind
+from instruction_counts.engines.cpp.process import CompilerProcesses, diagnosis
+from instruction_counts.engines.cpp.source import CppSource
 
 HANGING = """
 case "$*" in *c++-header*) sleep 600 & echo $! > child; echo $$ > own; wait ;; esac
@@ -50,3 +52,17 @@ def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> No
     while time.monotonic() < deadline and not all(map(has_ended, pids)):
         time.sleep(0.01)
     assert [True, True] == [has_ended(pid) for pid in pids]
+
+
+def test_long_output_keeps_its_end() -> None:
+    """The last 4000 characters."""
+    output = "stmt:1:5: error: first\n" + "x" * 5000
+    failure = diagnosis(output, CppSource("", "", "code"))
+    assert "error: first" == failure.message
+    assert "x" * 4000 == failure.output
+
+
+@pytest.mark.parametrize("output", ["", "nonsense", "stmt:99:1: error: beyond the end"])
+def test_odd_output_is_still_a_failure(output: str) -> None:
+    """Whatever the compiler says."""
+    assert FailureKind.COMPILE is diagnosis(output, CppSource("", "", "code")).kind

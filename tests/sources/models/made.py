@@ -16,6 +16,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record
+from instruction_counts.sources.inputs import ModelSource
 from instruction_counts.sources.models.layers import (
     LayerCall,
     LayerInput,
@@ -23,7 +24,6 @@ from instruction_counts.sources.models.layers import (
     ModelTrace,
     Result,
 )
-from instruction_counts.sources.models.sources import ModelSource
 from tests.fakes import make_record
 
 IMAGE = LayerInput("x", (1, 3, 8, 8), "float32")

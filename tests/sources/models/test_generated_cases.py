@@ -9,8 +9,8 @@ import torch
 
 from instruction_counts.core.types import Language
 from instruction_counts.sources.definitions import load
+from instruction_counts.sources.inputs import ModelSource
 from instruction_counts.sources.models.layers import TraceMode, read_trace, unique_layers
-from instruction_counts.sources.models.sources import ModelSource
 from instruction_counts.sources.models.writer import definition_file
 from tests.fixtures.models import small_models
 from worker import models

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
-
 from instruction_counts.core.facts import Use
 from instruction_counts.sources.models.layers import unique_layers
 from tests.sources.models.made import ADD, CONV, make_trace
@@ -22,11 +20,3 @@ def test_equal_layers_are_kept_once_across_models() -> None:
     assert (Use("A", "one", 2), Use("A", "two", 1), Use("B", "first", 1)) == conv.uses
     assert ADD == add.layer
     assert (Use("A", "", 1),) == add.uses
-
-
-def test_layers_of_other_shapes_are_other_layers() -> None:
-    """They cost something else."""
-    (tensor,) = CONV.inputs
-    larger = attrs.evolve(CONV, inputs=(attrs.evolve(tensor, shape=(2, 3, 8, 8)),))
-
-    assert 2 == len(unique_layers([make_trace("A", (CONV, ""), (larger, ""))]))

@@ -18,6 +18,5 @@ def call_of(entry: OperatorEntry, **overrides: Any) -> Call:
 
 def entry(name: str, kwargs: dict[str, Any] | None = None, **fields: Any) -> OperatorEntry:
     """An operator of one tensor, unless ``fields`` say otherwise."""
-    return OperatorEntry(
-        name, "a", **{"inputs": {"input": SQUARE}, "kwargs": kwargs or {}, **fields}
-    )
+    stated = {"category": "a", "inputs": {"input": SQUARE}, "kwargs": kwargs or {}, **fields}
+    return OperatorEntry(name=name, **stated)

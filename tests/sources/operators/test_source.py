@@ -8,13 +8,19 @@ import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.operators.calls import Overrides
-from instruction_counts.sources.operators.definitions import definitions
+from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.entries import VARIANTS, ByVariant, OperatorEntry, Tensor
-from instruction_counts.sources.operators.source import operators, remarks, selected, shapes_of
+from instruction_counts.sources.operators.source import (
+    definitions_of,
+    operators,
+    remarks,
+    selected,
+    shapes_of,
+)
+from tests.sources.operators.made import entry
 
 ENTRIES = tuple(
-    OperatorEntry(name, category)
+    entry(name, category=category, inputs={})
     for name, category in [
         ("torch.add", "arithmetic"),
         ("Tensor.add", "methods"),
@@ -34,14 +40,14 @@ ENTRIES = tuple(
         (("torch.fft.*",), ["torch.fft.fft", "torch.fft.rfft"]),
         (("category:fft",), ["torch.fft.fft", "torch.fft.rfft"]),
         (("category:*ion", "torch.add"), ["torch.add", "torch.sum"]),
-        (("*",), [entry.name for entry in ENTRIES]),
+        (("*",), [known.name for known in ENTRIES]),
     ],
 )
 def test_operators_are_selected_by_name_and_by_category(
     patterns: tuple[str, ...], expected: list[str]
 ) -> None:
     """In the order of the file, each once."""
-    assert [entry.name for entry in selected(ENTRIES, patterns)] == expected
+    assert [found.name for found in selected(ENTRIES, patterns)] == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +65,7 @@ def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: s
 
 
 TWO_SHAPES = Tensor(ByVariant({"small": (2,), "typical": (8,)}), "int64")
-STATED = OperatorEntry("torch.not", "bits", {"input": TWO_SHAPES}, cpp="~input")
+STATED = entry("torch.not", inputs={"input": TWO_SHAPES}, cpp="~input")
 
 
 @pytest.mark.parametrize(
@@ -96,9 +102,9 @@ def test_what_operators_do_not_have_is_reported(
     """They are measured as they are."""
     entries = [attrs.evolve(STATED, name=f"torch.{name}", **changes) for name in names]
     overrides = Overrides(**asked)
-    made = definitions(entries, overrides, {}).values()
+    made = definitions_of((call for each in entries for call in calls(each, overrides)), {})
 
-    assert expected == list(remarks(entries, overrides, made))
+    assert expected == list(remarks(entries, overrides, made.values()))
 
 
 def test_shapes_of_several_inputs_are_collected_by_name() -> None:
@@ -128,3 +134,26 @@ def test_what_cannot_be_asked_of_operators_is_refused(asked: dict[str, Any], exp
     """With what there is."""
     with pytest.raises(UsageError, match=expected):
         operators("torch.add", **asked)
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        (
+            entry("torch.not", inputs={"input": Tensor((3,), "int64")}),
+            {("a", "torch.not", "typical"): "int64"},
+        ),
+        (
+            entry("torch.neg", inputs={"input": Tensor((3,))}),
+            {("a", "torch.neg", "typical", "float64"): "float64"},
+        ),
+        (entry("torch.zeros", inputs={}), {("a", "torch.zeros", "typical"): None}),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_labels_and_subjects_have_the_dtype_of_the_tensors(
+    operator: OperatorEntry, expected: dict[tuple[str, ...], str | None]
+) -> None:
+    """Not one that was asked for in vain."""
+    made = definitions_of(calls(operator, Overrides(dtypes=("float64",))), {})
+    assert expected == {label: group.subject.dtype for label, group in made.items()}

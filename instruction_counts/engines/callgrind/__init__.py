@@ -1,1 +1,0 @@
-"""Profiles in Callgrind's text format: read, as values, and written."""

@@ -1,0 +1,159 @@
+"""Builds that come one after another: how each is made, and what is measured and known of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.builds.configured import find_interpreter
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.types import Case
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.fingerprint import fingerprint_hash
+from instruction_counts.execution.events import Observer
+from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.comparing import ComparisonRequest, measure_sides, verify
+from instruction_counts.session.measuring import MeasuredRun
+from instruction_counts.sources.definitions import load_cases
+from instruction_counts.storage.store import Store
+
+PLACEHOLDER = "{commit}"
+"""What stands for the commit in a build command."""
+VARIABLE = "COMMIT"
+"""The environment variable that holds the commit while a build command runs."""
+
+
+def check_build_command(command: str) -> None:
+    """Refuse a build command that makes the same build of each commit.
+
+    Raises:
+        UsageError: it does not say the commit.
+    """
+    if PLACEHOLDER not in command and f"${VARIABLE}" not in command.replace("{", ""):
+        raise UsageError(
+            f"--build-cmd does not contain {PLACEHOLDER}",
+            f'It stands for the commit, like "${VARIABLE}".',
+        )
+
+
+def made_build(
+    command: str, commit: str, made: dict[str, str], notice: Callable[[str], None]
+) -> Build:
+    """The build that a build command makes of a commit; ``made`` holds where others are.
+
+    The shell gets the commit in its environment, and never as text of the command: whatever it
+    holds, it cannot end quotes of the command, or add to it.
+
+    Raises:
+        BuildError: the command fails, or no interpreter where it says.
+        UsageError: it made two builds in one place.
+    """
+    notice(f"Making {commit}")
+    script = command.replace(PLACEHOLDER, f'"${VARIABLE}"')
+    status, output = output_of(script, {**os.environ, VARIABLE: commit})
+    if status:
+        raise BuildError(
+            f"{commit}: the build command ends with {status}",
+            f"Try it: export {VARIABLE}={shlex.quote(commit)}; {script}",
+        )
+    printed = output.strip().splitlines()
+    if not printed:
+        raise BuildError(
+            f"{commit}: the build command prints nothing",
+            "Its last line has to be an interpreter or a virtual environment.",
+        )
+    python = find_interpreter(commit, printed[-1].strip())
+    other = made.setdefault(python, commit)
+    if other != commit:
+        raise UsageError(
+            f"the build command made {other} and {commit} in one place: {python}",
+            "Make a virtual environment for each commit: both builds are needed at once.",
+        )
+    return Build(commit, python)
+
+
+def output_of(script: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """How a shell command of the user ends, and what it prints; its errors go to stderr."""
+    done = subprocess.run(
+        ["/bin/bash", "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        errors="replace",
+        env=environment,
+    )
+    return done.returncode, done.stdout
+
+
+@attrs.define
+class StoreBuildMeasurer:
+    """Measures builds as `compare` does, or takes them from the store; a `BuildMeasurer`."""
+
+    request: ComparisonRequest
+    store: Store
+    observer: Observer
+    case: Case | None = None
+    """The one case whose stored counts may be used; None measures everything anew."""
+    _probe: Callable[[Build], BuildFacts] | None = None
+    is_sound: bool = attrs.field(default=True, init=False)
+    """Whether all that was measured is stored, and no build changed meanwhile."""
+    _runner: BuildRunner | None = attrs.field(default=None, init=False)
+    """Of what was measured last."""
+
+    def known(self, build: Build) -> Side | None:
+        """See `BuildMeasurer`.
+
+        A build is known by its name and its fingerprint: two builds of one commit with different
+        patches have the same fingerprint.
+        """
+        settings = self.request.settings
+        facts = (self._probe or settings.probe)(build)
+        if self.case is None:
+            return None
+        with_engine = fingerprint_hash(settings.fingerprint(facts))
+        key = self.case.key
+        for count in reversed(self.store.counts([key])):
+            if (
+                (count.build, count.engine) == (build.name, settings.engine)
+                and count.definition_hash == self.case.definition_hash
+                and count.instructions is not None
+                and fingerprint_hash(count.fingerprint) == with_engine
+            ):
+                run = self.store.load(count.run_id, details=False)
+                title = f"run {count.run_id}, {build.name}"
+                side = side_of(run, build.name, title, count.run_id)
+                if side.changed_files is not None:
+                    continue  # it may have counted other code
+                self.observer.note(f"{build.name}: known from run {count.run_id}")
+                return attrs.evolve(side, records={key: side.records[key]})
+        return None
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `BuildMeasurer`."""
+        return self.measured(builds).sides
+
+    def measured(self, builds: Sequence[Build]) -> MeasuredRun:
+        """The same, with the number of the run."""
+        request = self.request
+        cases = load_cases(request.definitions, request.selection)
+        self._runner = BuildRunner.of(builds, request.settings, self.observer, self.store)
+        measured = measure_sides(self._runner, cases)
+        self.is_sound = self.is_sound and measured.is_sound
+        return measured.finished()
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """See `BuildMeasurer`."""
+        assert self._runner is not None, "something was measured"
+        request = self.request
+        if request.layouts == 0:
+            return comparison
+        cases = load_cases(request.definitions, request.selection)
+        return verify(self._runner, cases, comparison, request.layouts)

@@ -1,0 +1,15 @@
+"""C that tests compile: the libraries of counted processes, and programs that use them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+PROGRAMS = Path(__file__).parents[1] / "fixtures" / "steady"
+
+
+def compile_c(*arguments: str | Path) -> None:
+    """Compile with every warning an error."""
+    command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", *map(str, arguments)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr

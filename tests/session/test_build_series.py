@@ -1,0 +1,87 @@
+"""Builds that a command of the user makes, and what the store knows of one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.execution.events import Silent
+from instruction_counts.session.build_series import StoreBuildMeasurer, made_build
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import ComparisonRequest
+from instruction_counts.storage.store import Store
+from tests.fakes import BUILD, FACTS, make_case, make_record, make_run
+
+
+def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
+    """What it prints last is where the build is; the commit is one word to the shell."""
+    (tmp_path / "a b").touch()
+    command = f"echo log; echo {tmp_path}/{{commit}}; echo"
+
+    assert str(tmp_path / "a b") == made_build(command, "a b", {}, print).python
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("exit 3 # {commit}", "c1: the build command ends with 3"),
+        ("true {commit}", "c1: the build command prints nothing"),
+        ("echo /nowhere/{commit}", 'build "c1": no interpreter at /nowhere/c1'),
+        ("""bash -c 'echo "/nowhere/$COMMIT"'""", 'build "c1": no interpreter at /nowhere/c1'),
+    ],
+)
+def test_a_commit_that_cannot_be_built_is_broken(command: str, message: str) -> None:
+    """The search goes on without it; a command in a command gets the commit, too."""
+    with pytest.raises(BuildError) as caught:
+        made_build(command, "c1", {}, print)
+
+    assert message == caught.value.message
+
+
+@pytest.mark.parametrize("template", ["echo {commit}", "echo '{commit}'", 'echo "{commit}"'])
+@pytest.mark.parametrize("quote", ["'", '"', "", "$(", "`"])
+def test_a_commit_cannot_end_the_quotes_of_a_command(
+    template: str, quote: str, tmp_path: Path
+) -> None:
+    """Nor run anything: it is in the environment, and no text of the command."""
+    mark = tmp_path / "mark"
+    with pytest.raises(BuildError, match="no interpreter"):
+        made_build(template, f"{quote};touch {mark};{quote}", {}, print)
+
+    assert not mark.exists()
+
+
+def test_a_build_command_that_reuses_one_place_is_refused() -> None:
+    """Two builds are measured side by side, so that each needs a place of its own."""
+    made: dict[str, str] = {}
+    made_build(f"echo {sys.executable}", "c1", made, print)
+    with pytest.raises(UsageError, match="made c1 and c2 in one place"):
+        made_build(f"echo {sys.executable}", "c2", made, print)
+
+
+def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
+    tmp_path: Path,
+) -> None:
+    """A run during which files of the build changed may have counted other code."""
+    settings = MeasurementSettings(engine="timer")
+    builds = {BUILD.name: settings.fingerprint(FACTS)}
+    sound = attrs.evolve(make_run(make_record("add")), builds=builds)
+    marked = attrs.evolve(sound, changed_files={BUILD.name: ChangedFiles.of(["/torch/a.py"])})
+    with Store.open(tmp_path / "runs.db") as store:
+        for run in (sound, marked):
+            store.import_run(run)
+        measurer = StoreBuildMeasurer(
+            *(ComparisonRequest("", settings=settings), store, Silent(), make_case("add")),
+            probe=lambda _: FACTS,
+        )
+        known = measurer.known(BUILD)
+        store.delete(1)
+
+        assert known is not None
+        assert 1 == known.run_id
+        assert measurer.known(BUILD) is None

@@ -1,0 +1,100 @@
+"""The code of calls: values that are drawn, and calls in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from instruction_counts.core.types import Language
+from instruction_counts.sources.operators import code
+from instruction_counts.sources.operators.calls import Value
+from instruction_counts.sources.operators.entries import (
+    DISTRIBUTIONS,
+    DTYPES,
+    Distribution,
+    OperatorEntry,
+    Tensor,
+)
+from tests.sources.operators.made import SQUARE, call_of, entry
+
+INDEXED = {"input": SQUARE, "index": SQUARE}
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        (entry("torch.neg"), "torch.neg(input)"),
+        (entry("torch.zeros", {"size": (2, 3)}, inputs={}), "torch.zeros(size=[2, 3])"),
+        (
+            entry("torch.zeros", {"size": (2,)}, inputs={}, positional=("size",)),
+            "torch.zeros([2])",
+        ),
+        (entry("Tensor.to", {"dtype": "torch.float64"}), "input.to(dtype=torch.float64)"),
+        (
+            entry("torch.take", {"dim": 1}, inputs=INDEXED, positional=("dim", "index")),
+            "torch.take(input, 1, index)",
+        ),
+        (
+            entry("torch.cat", {"dim": 0}, inputs={"tensors": (SQUARE, SQUARE)}),
+            "torch.cat([tensors_0, tensors_1], dim=0)",
+        ),
+        (entry("torch.max", {"dim": 1}, output=0), "torch.max(input, dim=1)[0]"),
+        (entry("Tensor.__getitem__", python="input[1:]"), "input[1:]"),
+        (
+            entry("torch.clamp", {"max": float("inf"), "min": None}),
+            'torch.clamp(input, max=float("inf"), min=None)',
+        ),
+        (entry("torch.add", python="input + 1", output=0), "(input + 1)[0]"),
+    ],
+)
+def test_a_call_in_python_is_exactly_this(operator: OperatorEntry, expected: str) -> None:
+    """Inputs by position, the rest by keyword, unless the entry says otherwise."""
+    assert code.expression(call_of(operator)) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (
+            Language.PYTHON,
+            (
+                "torch.manual_seed(7)\n"
+                "input = torch.randn([8, 8])\n"
+                "input.requires_grad_()\n"
+                "other = torch.randint(0, 10, [8])\n"
+                "gradient = torch.ones_like(f(input))"
+            ),
+        ),
+        (
+            Language.CPP,
+            (
+                "torch::manual_seed(7);\n"
+                "auto input = torch::randn({8, 8});\n"
+                "input.requires_grad_();\n"
+                "auto other = torch::randint(0, 10, {8}, torch::kInt64);\n"
+                "auto gradient = torch::ones_like(f(input));"
+            ),
+        ),
+    ],
+)
+def test_the_setup_is_exactly_this(language: Language, expected: str) -> None:
+    """Seeded, the inputs in their order, and the gradient of the output."""
+    mul = entry("torch.mul", inputs={"input": SQUARE, "other": Tensor((8,), "int64")})
+    assert code.setup(call_of(mul, seed=7), language, "f(input)") == expected
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_distribution_makes_a_tensor_of_its_shape_and_dtype(name: str, dtype: str) -> None:
+    """Torch itself says so; but complex numbers have no order to be sorted in."""
+    if name == "sorted" and dtype.startswith("complex"):
+        return
+    torch = pytest.importorskip("torch")
+    shape = (12,) if name == "permutation" else (3, 3)
+    namespace: dict[str, Any] = {"torch": torch}
+    value = Value("x", shape, dtype, Distribution(name, 0, 2), requires_grad=False)
+    exec("\n".join(code.drawn([value], 0, Language.PYTHON)), namespace)  # noqa: S102 - code is what is tested
+    made = namespace["x"]
+    assert tuple(made.shape) == shape
+    assert str(made.dtype) == f"torch.{dtype}"
