@@ -80,12 +80,10 @@ def find_changes(
     request: ComparisonRequest,
     store: Store,
     observer: Observer,
-    *,
-    fresh: bool = False,
 ) -> Found:
     """Search builds, the oldest first, for the changes of the one case that is selected.
 
-    ``makers`` make each build when it is needed, by its name; ``fresh`` uses no stored counts.
+    ``makers`` make each build when it is needed, by its name.
 
     Raises:
         UsageError: the selection leaves no case, or several.
@@ -94,7 +92,7 @@ def find_changes(
     case = only_case(request.definitions, request.selection)
     # Times decide nothing, and take longer than counts.
     request = attrs.evolve(request, settings=attrs.evolve(request.settings, times=False))
-    measurer = StoreBuildMeasurer(request, store, observer, None if fresh else case)
+    measurer = StoreBuildMeasurer(request, store, observer, case)
     candidates = Candidates(
         list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
     )

@@ -170,6 +170,11 @@ def test_broken_builds_at_the_ends_are_left_out(
     assert broken == {*result.broken}
 
 
+def test_changes_that_cancel_out_are_not_seen() -> None:
+    """Not every build is measured."""
+    assert () == found(FakeMeasurer([1000] * 4 + [2000] * 4 + [1000] * 4)).changes
+
+
 def test_a_change_in_small_steps_is_reported_as_gradual() -> None:
     """No two neighbours differ by more than the noise, but the ends do."""
     (change,) = found(FakeMeasurer([1000, 1008, 1016, 1024])).changes
