@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import attrs
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
@@ -31,6 +31,8 @@ RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
 """Not stored, as a process cannot say it of itself; never said of runs on a server."""
 
+LAST = "last"
+"""Names the newest stored run."""
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
 
@@ -221,21 +223,20 @@ class Store:
     # Names
 
     def find(self, text: str) -> int | None:
-        """The number of the run that ``text`` names by its number or its tag, if there is one."""
-        with self._database.reading() as connection:
-            return _number_of(connection, text)
+        """The number of the run that ``text`` names by its number or its tag, if there is one.
 
-    def resolve(self, text: str) -> int:
-        """The number of the run that ``text`` names.
-
-        Raises:
-            UsageError: there is none; with tags that are spelled similarly.
+        ``last`` is the newest run, if none is tagged so.
         """
         with self._database.reading() as connection:
             found = _number_of(connection, text)
-            if found is None:
-                raise _no_such_name(connection, f'there is no stored run "{text}"', text)
+            if found is None and text == LAST:
+                found = connection.scalar(select(func.max(runs.c.id)))
             return found
+
+    def similar_tags(self, text: str) -> list[str]:
+        """The tags that are spelled like ``text``."""
+        with self._database.reading() as connection:
+            return difflib.get_close_matches(text, connection.scalars(select(tags.c.name)))
 
     def tag(self, run_id: int, name: str, *, force: bool = False) -> None:
         """Give a run a name; with ``force`` one that another run has.
@@ -266,8 +267,9 @@ class Store:
             UsageError: no run has it; with tags that are spelled similarly.
         """
         with self._database.writing() as connection:
-            if not connection.execute(delete(tags).where(tags.c.name == name)).rowcount:
-                raise _no_such_name(connection, f'no run has the tag "{name}"', name)
+            is_known = connection.execute(delete(tags).where(tags.c.name == name)).rowcount
+        if not is_known:
+            raise no_such_name(f'no run has the tag "{name}"', self.similar_tags(name))
 
 
 def _insert(connection: Connection, run: Run, state: str) -> int:
@@ -289,11 +291,10 @@ def _number_of(connection: Connection, text: str) -> int | None:
     return connection.scalar(select(tags.c.run_id).where(tags.c.name == text))
 
 
-def _no_such_name(connection: Connection, problem: str, name: str) -> UsageError:
-    """The error ``problem``, with tags that are spelled like ``name``."""
-    near = difflib.get_close_matches(name, connection.scalars(select(tags.c.name)))
-    if near:
-        return UsageError(problem, f"Similar tags: {', '.join(near)}")
+def no_such_name(problem: str, similar: Sequence[str]) -> UsageError:
+    """The error ``problem``, with tags that are spelled similarly."""
+    if similar:
+        return UsageError(problem, f"Similar tags: {', '.join(similar)}")
     return UsageError(problem, "Stored runs and their tags:", "runs list")
 
 

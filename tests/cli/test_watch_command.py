@@ -51,7 +51,6 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--command", "true", "--no-counts"], "leaves nothing to watch"),
         (["--command", "true", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
         (["--command", "true", "--output", "no/s.jsonl"], "no/s.jsonl: there is no folder no"),
         (["--command", "exit 2"], "--command ends with 2"),
