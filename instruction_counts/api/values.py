@@ -304,5 +304,5 @@ class Result(Tabular):
         if outcome.instructions is not None:
             parts.append(f"{fmt.count(outcome.instructions)} instructions")
         if outcome.times is not None:
-            parts.append(fmt.median(outcome.times))
+            parts.append(fmt.duration(outcome.times.median_s))
         return f"<{self.record.key.title}: {', '.join(parts) or outcome.status.value}>"

@@ -10,8 +10,7 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import selection_options
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.selection import Selection
-from instruction_counts.report.cases import code_document, list_document
-from instruction_counts.report.comparison import name_of
+from instruction_counts.report.cases import code_document, list_document, name_of
 from instruction_counts.report.format import plural
 from instruction_counts.report.visible import visible_line
 from instruction_counts.sources.definitions import Definitions, load_cases

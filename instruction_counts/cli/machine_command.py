@@ -106,7 +106,8 @@ def selftest_command(asked: Asked, layouts: int, allocator: str, outputs: Output
     cases = selftest_cases(asked.definitions, asked.selection)
     with Store.open(asked.db) as store:
         settings = MeasurementSettings(allocator=allocator)
-        found = run_selftest(BuildRunner.of([build], settings, console), cases, layouts)
-        outputs.write(selftest_document(found.noises))
-        outputs.say(stored_run.saved(store, store.import_run(found.run)))
-    return exit_code(failed_cases=not all(noise.repeated for noise in found.noises))
+        runner = BuildRunner.of([build], settings, console)
+        noises, run = run_selftest(runner, cases, layouts)
+        outputs.write(selftest_document(noises))
+        outputs.say(stored_run.saved(store, store.import_run(run)))
+    return exit_code(failed_cases=not all(noise.repeated for noise in noises))

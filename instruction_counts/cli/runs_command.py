@@ -12,7 +12,7 @@ from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import EXISTING_FILE, flag, store_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.report import runs as report
+from instruction_counts.report import run as report
 from instruction_counts.report.run import run_document
 from instruction_counts.report.visible import visible_line
 from instruction_counts.session.sides import LazyStore, find_whole_run, load_run, stored_number

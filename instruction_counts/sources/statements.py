@@ -103,8 +103,7 @@ def _signed(
         if each.output is None and (asked.autograd or len(outputs) > 1):
             raise UsageError(
                 f"the statement ends without a value: {_title(each.stmt)}",
-                f'End it with its output ("{example}"), or say what is one: '
-                '--signature "f(x, y) -> z".',
+                f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
             )
     if len(outputs) > 1:
         names = " and ".join(str(each.output) for each in found.values())

@@ -12,31 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
-from instruction_counts.analysis.verdicts.difference import Difference, Layouts, Verdict
+from instruction_counts.analysis.verdicts.difference import Layouts, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
 from instruction_counts.domain.records import ChangedFiles
-from instruction_counts.report.comparison import comparison_document, name_of, selector
+from instruction_counts.report.cases import name_of, selector
+from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.document import Table
 from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
 from tests.builders import comparison, counted, cpp, difference, side
 from tests.fakes import failed, make_record, make_run
 
 
-def outcome(count: int, **fields: Any) -> Outcome:
-    """A case of that cost, all of it in one function."""
-    return attrs.evolve(counted(count), **fields)
-
-
 def of_one(base: Outcome, new: Outcome) -> Comparison:
     """Of one case."""
-    return compare(
-        side(cpp("add", outcome=base), title="base"), side(cpp("add", outcome=new), title="new")
-    )
+    return compare(side(cpp("add", outcome=base)), side(cpp("add", outcome=new), title="new"))
 
 
 def shown(found: Comparison, names: Sequence[str] = ("11", "12")) -> list[str]:
@@ -49,13 +42,8 @@ def line_of(found: Comparison, start: str) -> str:
     return next(line for line in shown(found) if line.startswith(start))
 
 
-# The whole
-
 FORWARD = Cause(
-    CauseKind.PYTHON,
-    "Linear.forward",
-    20,
-    30,
+    *(CauseKind.PYTHON, "Linear.forward", 20, 30),
     where="torch/nn/modules/linear.py",
     line=130,
     interpreted=300,
@@ -112,8 +100,6 @@ def test_a_pull_request_with_two_changed_cases_is_a_short_comment() -> None:
     assert "why torch/nn/modules/linear.py:130 Linear.forward 20 → 30 bytecodes" in text
 
 
-# Numbers that add up
-
 COUNTS = st.integers(1, 10**6)
 LAYOUTS = st.none() | st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=4)
 
@@ -139,9 +125,6 @@ def test_in_every_row_base_and_change_add_up_to_new(drawn: list[Any]) -> None:
 def layouts_of(pairs: list[tuple[int, int]] | None) -> Layouts | None:
     """Counts of a case in layouts."""
     return None if pairs is None else Layouts(*(tuple(side) for side in zip(*pairs, strict=True)))
-
-
-# What is compared
 
 
 def test_what_differs_stands_in_two_columns() -> None:
@@ -201,14 +184,11 @@ def test_the_next_command_selects_one_case() -> None:
     assert "'a b' --language c++ --num-threads 1" == selector(one, [one, *others])
 
 
-# What is said of cases
-
-
 def test_wall_times_are_reported_where_they_changed() -> None:
     """A change that is not significant is none."""
     slow, fast = (Times.of([value] * 10, 1) for value in (2e-6, 1e-6))
     texts = [
-        " ".join(shown(of_one(outcome(1000, times=timed), outcome(2000, times=slow))))
+        " ".join(shown(of_one(counted(1000, times=timed), counted(2000, times=slow))))
         for timed in (fast, slow)
     ]
 
@@ -218,7 +198,7 @@ def test_wall_times_are_reported_where_they_changed() -> None:
 
 def test_metrics_that_changed_are_reported() -> None:
     """Also where instructions did not."""
-    base, new = (outcome(1000, metrics=Amounts({"bytecodes": count})) for count in (97, 24))
+    base, new = (counted(1000, metrics={"bytecodes": count}) for count in (97, 24))
     lines = shown(of_one(base, new))
 
     assert any("OTHER METRICS CHANGED" in line for line in lines)
@@ -227,7 +207,7 @@ def test_metrics_that_changed_are_reported() -> None:
 
 def test_what_was_verified_is_said_and_what_was_not_with_the_remedy() -> None:
     """A difference may be layout."""
-    found = of_one(outcome(1000), outcome(2000))
+    found = of_one(counted(1000), counted(2000))
     (suspect,) = found.suspects
     checked = verified(found, [{suspect.key: 1000}] * 2, [{suspect.key: 2000}] * 2)
 
@@ -241,7 +221,7 @@ def test_another_output_comes_first() -> None:
     outputs = [
         Output("i", (TensorValue("z", shape, "float32", "d", 0, ""),)) for shape in ((2,), (3,))
     ]
-    lines = shown(of_one(outcome(1000, output=outputs[0]), outcome(10, output=outputs[1])))
+    lines = shown(of_one(counted(1000, output=outputs[0]), counted(10, output=outputs[1])))
 
     assert lines[4].startswith("OUTPUT DIFFERS  the builds compute different values")
     assert "output: z: shape (2,) → (3,)" in lines[6]
@@ -249,7 +229,7 @@ def test_another_output_comes_first() -> None:
 
 def test_a_failure_is_shown_with_its_message() -> None:
     """And with the side that it is on; it has no numbers."""
-    lines = shown(of_one(outcome(1000), failed(message="ValueError: bad")))
+    lines = shown(of_one(counted(1000), failed(message="ValueError: bad")))
 
     assert any("why  failed in new: ValueError: bad" in line for line in lines)
     assert any(line.startswith("FAILED") for line in lines)
@@ -298,13 +278,3 @@ def test_json_has_every_cause_with_its_cases() -> None:
     assert {"label": ["a"], "instructions": 400, "change": 10}.items() <= (
         forward["cases"][0].items()
     )
-
-
-def a_difference(change: int) -> Difference:
-    """A case that changed by so much."""
-    return difference(1000, 1000 + change, label="x")
-
-
-def test_one_case_is_one_case() -> None:
-    """Never 1 cases."""
-    assert "1 case: 1 worse · in all +1.00%" in shown(comparison(a_difference(10)))

@@ -250,6 +250,6 @@ def test_what_somebody_else_writes_meanwhile_is_kept(tmp_path: Path) -> None:
     )
     path.write_text(content)
 
-    with pytest.raises(UsageError, match="changed by somebody else"):
+    with pytest.raises(UsageError, match="was changed meanwhile"):
         append(path, {("Mine", "add"): GROUP})
     assert "theirs" == path.read_text()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
+import cattrs
 
 from instruction_counts.builds.inquiry import inquire, scripts_text
 from instruction_counts.domain.build import Build
@@ -117,11 +118,8 @@ def load_schemas(build: Build, cache: Cache) -> Schemas:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
-    answer = _kept(build, cache, "schemas")
     schemas: dict[str, list[Schema]] = defaultdict(list)
-    for found in answer["schemas"]:
-        arguments = tuple(Argument(**argument) for argument in found["arguments"])
-        schema = Schema(found["name"], found["overload"], arguments, tuple(found["returns"]))
+    for schema in cattrs.structure(_kept(build, cache, "schemas")["schemas"], list[Schema]):
         schemas[schema.name].append(schema)
     return dict(schemas)
 
@@ -132,9 +130,7 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
     answer = _kept(build, cache, "public_operators")
-    return tuple(
-        PublicOperator(**{**found, "tags": tuple(found["tags"])}) for found in answer["operators"]
-    )
+    return cattrs.structure(answer["operators"], tuple[PublicOperator, ...])
 
 
 def _kept(build: Build, cache: Cache, question: str) -> dict[str, Any]:
