@@ -131,8 +131,7 @@ def check_run(run: str | Side, request: CheckRequest, runs: Runs) -> Check:
     Raises:
         UsageError: there is no such run, or it cannot be compared with the baseline.
     """
-    side = read_side(run, runs) if isinstance(run, str) else run
-    side = narrowed(side, request.selection)
+    side = narrowed(read_side(run, runs), request.selection)
     return request.check(Compared(request.compared(side, runs.completed)))
 
 
@@ -207,11 +206,10 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
-    side = read_side(run, runs) if isinstance(run, str) else run
     before = read_baseline(file) if file.exists() else None
     return accept(
         before,
-        narrowed(side, selection),
+        narrowed(read_side(run, runs), selection),
         selected_cases(before, selection).cases if before is not None else {},
         prune=prune,
         allow_different=allow_different,

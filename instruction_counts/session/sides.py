@@ -125,8 +125,8 @@ def read_sides(names: Sequence[str], runs: Runs) -> tuple[Side, ...]:
     return tuple(read_side(name, runs) for name in names)
 
 
-def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
-    """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
+def read_side(text: str | Side, runs: Runs, what: str = "a JSON file") -> Side:
+    """The side that ``text`` is, or names: a JSON file, or the number or tag of a stored run.
 
     Where the run has several builds, ``:NAME`` after it says which. ``what`` is what else it could
     have been, for messages.
@@ -137,6 +137,8 @@ def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
+    if isinstance(text, Side):
+        return text
     run, run_id, build = _find(text, runs, what)
     names = ", ".join(run.builds)
     if build is None and len(run.builds) != 1:

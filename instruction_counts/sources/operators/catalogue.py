@@ -1,7 +1,4 @@
-"""The operators of an installed torch, as its build tells them, and which of them have an entry.
-
-What a build tells is kept in the cache folder.
-"""
+"""The operators of an installed torch, as its build tells them, and which of them have an entry."""
 
 from __future__ import annotations
 
@@ -112,45 +109,37 @@ def native_name(operator: str) -> str:
 
 
 def load_schemas(build: Build, cache: Cache) -> Schemas:
-    """Every schema of the namespace aten that the torch of ``build`` has.
+    """Every schema of the namespace aten that the torch of ``build`` has; each torch is asked once.
 
     Raises:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
+
+    def ask(folder: Path) -> None:
+        answer = inquire(build, "schemas", {})
+        (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
+
+    torch = inquire(build, "locate", {})
+    texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env))]
+    path = cache.entry("catalogue", key_of(scripts_text(), *texts), ask) / "answer.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["schemas"]
     schemas: dict[str, list[Schema]] = defaultdict(list)
-    for schema in cattrs.structure(_kept(build, cache, "schemas")["schemas"], list[Schema]):
+    for schema in cattrs.structure(found, list[Schema]):
         schemas[schema.name].append(schema)
     return dict(schemas)
 
 
-def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, ...]:
+def load_public_operators(build: Build) -> tuple[PublicOperator, ...]:
     """Every public operator of the torch of ``build``, by namespace and name.
 
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
-    answer = _kept(build, cache, "public_operators")
-    return cattrs.structure(answer["operators"], tuple[PublicOperator, ...])
+    found = inquire(build, "public_operators", {})["operators"]
+    return cattrs.structure(found, tuple[PublicOperator, ...])
 
 
-def _kept(build: Build, cache: Cache, question: str) -> dict[str, Any]:
-    """The answer to a question, asked once for each torch."""
-    # Schemas come from the libraries; everything else is read from Python files, too.
-    torch = inquire(build, "locate", {"sources": question != "schemas"})
-    texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env), question)]
-
-    def ask(folder: Path) -> None:
-        answer = inquire(build, question, {})
-        (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
-
-    path = cache.entry("catalogue", key_of(scripts_text(), *texts), ask) / "answer.json"
-    answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return answer
-
-
-# ---------------------------------------------------------------------------------------------
 # Which of them have an entry
-# ---------------------------------------------------------------------------------------------
 
 
 @attrs.frozen

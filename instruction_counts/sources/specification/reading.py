@@ -77,6 +77,4 @@ def read_specification(path: Path) -> Specification:
     groups = expanded(entries, name, seed, problems)
     problems.raise_any(REMEDY)
     assert file is not None, "else there is a problem"
-    return Specification(
-        path, name, file.builds, file.timeout, Reporters.of(file.reporters), groups
-    )
+    return Specification(path, name, file.builds, file.timeout, file.reporters, groups)

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from instruction_counts.report.document import (
+    Block,
     Cell,
     Chart,
     Column,
@@ -36,7 +37,7 @@ def render(document: Document) -> str:
     """The page: the answer first; tables that filter, sort and unfold; charts and flame graphs."""
     graph = flame.tree(document.profiles)
     has_charts = any(isinstance(part, Chart) for part in _all_sections(document.sections))
-    page: str = _template().render(
+    page: str = _template("page.html").render(
         document=document,
         title=document.title or document.kind.capitalize(),
         program=program_name(),
@@ -44,6 +45,22 @@ def render(document: Document) -> str:
         plotly=_plotly() if graph or has_charts else "",
     )
     return page
+
+
+def fragment(document: Document, most: int) -> str:
+    """The same without charts and scripts, for a notebook: ``most`` rows of each table."""
+    found: str = _template("notebook.html").render(
+        document=document, sections=[_cut(section, most) for section in document.texts]
+    )
+    return found
+
+
+def _cut(section: Table | Block, most: int) -> Table | Block:
+    hidden = len(section.rows) - most if isinstance(section, Table) else 0
+    if hidden <= 0 or isinstance(section, Block):
+        return section
+    last = Row([f"and {hidden:,} more", *[""] * (len(section.columns) - 1)])
+    return attrs.evolve(section, rows=(*section.rows[:most], last))
 
 
 def _all_sections(sections: Sequence[Section]) -> Iterator[Section]:
@@ -91,7 +108,7 @@ def _script_json(value: Any) -> str:
 
 
 @functools.cache
-def _template() -> Any:
+def _template(name: str) -> Any:
     # Imported here, as plotly: most commands write no page.
     import jinja2  # noqa: PLC0415
 
@@ -119,4 +136,4 @@ def _template() -> Any:
     environment.globals.update(
         cell_text=lambda cell, column: visible_line(written(cell, column.unit)), bar_of=_bar
     )
-    return environment.get_template("page.html")
+    return environment.get_template(name)
