@@ -32,6 +32,7 @@ from instruction_counts.api.arguments import (
     SideLike,
     StoredLike,
     builds_of,
+    comparison_request,
     definitions_of,
     effect_of,
     given_side,
@@ -76,7 +77,6 @@ from instruction_counts.session.checking import (
     check_build,
     check_run,
 )
-from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.histories import history_of
 from instruction_counts.session.sides import LazyStore, read_side
@@ -242,8 +242,7 @@ def explain(
     """
     selection = attrs.evolve(selection_of(**modes), only=(label,))
     with LazyStore(db) as runs:
-        given = [_stored(side) for side in (run, new) if side is not None]
-        sides = [read_side(side, runs) if isinstance(side, str) else side for side in given]
+        sides = [read_side(_stored(side), runs) for side in (run, new) if side is not None]
         return as_kind(Explained, explain_sides(sides, selection, runs.completed))
 
 
@@ -282,24 +281,20 @@ def bisect(
     *,
     definitions: Cases = STANDARD,
     settings: MeasurementSettings = _SETTINGS,
-    min_effect: str | Effect = MIN_EFFECT,
-    layouts: int | None = None,
     db: str | Path | None = None,
     observer: Observer = _SILENT,
-    **select: Unpack[Select],
+    **how: Unpack[Comparing],
 ) -> Bisected:
     """Find the builds between which a case changed; only builds that this needs are measured.
 
     Args:
-        label: a glob over the label path; with ``select``, it has to leave one case.
+        label: a glob over the label path; with the modes, it has to leave one case.
         builds: at least two, the oldest first: paths by their names, or as for `measure`.
         definitions: where the case is defined.
         settings: see `measure`.
-        min_effect: see `Comparing`.
-        layouts: see `Comparing`.
         db: the database that runs are stored in, and counts known from, by default the user's own.
         observer: see `measure`.
-        select: see `Select`, but for ``only``.
+        how: see `Comparing`, but for ``only``.
 
     Raises:
         UsageError: not exactly one case is selected, or there are fewer than two builds.
@@ -311,10 +306,8 @@ def bisect(
     makers = {made.name: (lambda build=made: build) for made in builds_of(builds)}
     if len(makers) < 2:
         raise UsageError("a bisection needs at least two builds", "Give more builds.")
-    selection = attrs.evolve(selection_of(**select), only=(label,))
-    request = ComparisonRequest(
-        definitions_of(definitions), selection, settings, effect_of(min_effect), layouts
-    )
+    how["only"] = label
+    request = comparison_request(definitions, settings, how)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, observer)
     if not found.is_conclusive:

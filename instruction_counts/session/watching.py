@@ -75,7 +75,7 @@ class WatchRequest:
         """What makes a build of a line that the list command prints."""
         if self.build_command is None:
             return _given_build
-        made = {} if not state.bases else {state.bases[-1].build.python: state.bases[-1].build.name}
+        made = {base.build.python: base.build.name for base in state.bases[-1:]}
         return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
 
 

@@ -29,14 +29,6 @@ BENCHMARKS = flatten({
     "good": GroupedStmts("x + x"),
     "statements": {
         "missing": GroupedStmts(),
-        "signature": GroupedStmts("y = x", signature="x -> y"),
-        "two outputs": GroupedStmts("y = x", signature="f(x) -> y, z"),
-        "no output": GroupedStmts("x += 1", signature="f(x) -> None", autograd=True),
-        "unscripted": GroupedStmts(
-            cpp_stmt="auto y = x;", signature="f(x) -> y", torchscript=True
-        ),
-        "wrong type": GroupedStmts(3),
-        "threads": GroupedStmts("x", num_threads=0),
         "columns": GroupedStmts(*parse_stmts("x | x;")),
         "shared setup": GroupedStmts("x", setup=SHARED),
         "own setup": GroupedStmts("x", setup=GroupedSetup(py_setup=1)),
@@ -59,12 +51,6 @@ BENCHMARKS = flatten({
 
 FLAWS = [
     (("statements", "missing"), "py_stmt"),
-    (("statements", "signature"), "signature"),
-    (("statements", "two outputs"), "signature"),
-    (("statements", "no output"), "signature"),
-    (("statements", "unscripted"), "py_stmt"),
-    (("statements", "wrong type"), "py_stmt"),
-    (("statements", "threads"), "num_threads"),
     (("statements", "columns"), "parse_stmts"),
     (("statements", "shared setup"), "parse_stmts"),
     (("statements", "own setup"), "py_setup"),

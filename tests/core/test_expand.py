@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import string
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from instruction_counts.core.api import (
     Operator,
     TimerArgs,
 )
-from instruction_counts.core.errors import deferring
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
@@ -52,8 +50,6 @@ MODULE = GroupedModules(
     autograd=True,
 )
 
-SUITE = Path(__file__).parents[1] / "fixtures" / "like_pytorch.py"
-
 
 def identity(case: Case) -> tuple[Any, ...]:
     """What tells a case from every other."""
@@ -65,14 +61,6 @@ def only(group: GroupedBenchmark, *modes: object) -> Case:
     """The one case of a group at one thread in the given modes."""
     (case,) = (case for case in materialize({("a",): group}) if identity(case)[1:] == (*modes, 1))
     return case
-
-
-def suite_cases() -> tuple[Case, ...]:
-    """The cases of the definition above, loaded as a program loads it."""
-    namespace: dict[str, Any] = {}
-    with deferring():
-        exec(compile(SUITE.read_text(), SUITE, "exec"), namespace)  # noqa: S102 - definitions are code
-    return materialize(namespace["BENCHMARKS"])
 
 
 # The code of each mode
@@ -289,35 +277,6 @@ def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) 
 
 
 # A whole file
-
-
-def test_a_suite_in_pytorchs_manner_gives_these_cases() -> None:
-    """Each label has as many cases as its modes, languages and thread counts ask for."""
-    counts: dict[str, int] = {}
-    for case in suite_cases():
-        label = " / ".join(case.label)
-        counts[label] = counts.get(label, 0) + 1
-    expected = {
-        "Allocation / nothing": 2,
-        "Allocation / overloads / Options / Case:  0": 1,
-        "Allocation / overloads / Options / Case:  1": 1,
-        "Allocation / overloads / Plain": 1,
-        "Pointwise / Math / subtract / in place": 4,
-        "Pointwise / Math / subtract / promoted": 4,
-        "Pointwise / Math / divide / Case:  0": 2,
-        "Pointwise / Math / divide / Case:  1": 2,
-        "Pointwise / Math / divide / Case:  2": 1,
-        "Pointwise / Math / negate": 2,
-        "Indexing / [0, ..., 0]": 2,
-        "Indexing / [None, 0]": 2,
-        "Indexing / by tensor": 4,
-        "Layers / Tanh": 4,
-        "Layers / GRU": 2,
-        "Layers / AvgPool2d": 4,
-        "Training": 16,
-        "Explicit / seed": 1,
-    }
-    assert expected == counts
 
 
 def _with_gradient(**arguments: Any) -> GroupedBenchmark:

@@ -33,7 +33,7 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.database import Database
 from instruction_counts.storage.json_files import to_json
-from instruction_counts.storage.store import Store
+from instruction_counts.storage.store import RunningRuns, Store
 from instruction_counts.storage.tables import METADATA, outcomes, runs, store_format, tags
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.process import ROOT
@@ -272,6 +272,40 @@ def test_a_run_that_is_gone_is_an_error(store: Store, step: Callable[[Store], ob
         step(store)
 
 
+def test_a_killed_run_is_called_so_and_nothing_is_left_beside_the_database(tmp_path: Path) -> None:
+    """As the system does for a process that dies; asking changes nothing."""
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store:
+        killed = store.begin(make_run())
+    with Store.open(path) as store:
+        states = [store.summary(killed).state for _ in range(2)]
+        ended = store.begin(make_run())
+        store.finish(ended, make_run(), interrupted=False)
+        store.delete(killed)
+
+    assert ["killed"] * 2 == states
+    assert [] == list(tmp_path.glob("*.run-*"))
+
+
+def test_a_number_can_come_again(tmp_path: Path) -> None:
+    """The database was removed and made anew; the file of a killed run was left."""
+    before, now = RunningRuns(tmp_path / "runs.db"), RunningRuns(tmp_path / "runs.db")
+    before.begin(7)
+    before.close()
+    now.begin(7)
+
+    assert not RunningRuns(tmp_path / "runs.db").is_abandoned(7)
+    assert not now.is_abandoned(7)
+
+
+def test_where_no_file_can_be_locked_nothing_is_known(tmp_path: Path) -> None:
+    """A run does not fail because of it."""
+    runs = RunningRuns(tmp_path / "none" / "runs.db")
+    runs.begin(7)
+
+    assert not runs.is_abandoned(7)
+
+
 # Lists, names, and deleting
 
 
@@ -334,16 +368,11 @@ def test_a_tag_moves_only_by_force(store: Store) -> None:
 def test_a_name_that_is_unknown_brings_similar_ones(store: Store) -> None:
     """Most are slips of the fingers."""
     store.tag(store.import_run(make_run()), "baseline")
-    problems = []
-    for step in (store.resolve, store.untag):
-        with pytest.raises(UsageError) as caught:
-            step("basline")
-        problems.append(str(caught.value))
+    with pytest.raises(UsageError) as caught:
+        store.untag("basline")
 
-    assert [
-        'there is no stored run "basline"\n  Similar tags: baseline',
-        'no run has the tag "basline"\n  Similar tags: baseline',
-    ] == problems
+    assert ["baseline"] == store.similar_tags("basline")
+    assert 'no run has the tag "basline"\n  Similar tags: baseline' == str(caught.value)
 
 
 def test_deleting_a_run_leaves_nothing_of_it_and_all_of_the_others(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from worker.catalogue import _sources, count_calls, is_operator, native_names, plain, python_sources
+from worker.catalogue import count_calls, is_operator, native_names, plain, python_sources
 from worker.catalogue import public_operators as answer_to_public_operators
 
 
@@ -170,13 +169,3 @@ def test_tests_and_what_programs_wrote_are_no_sources(tmp_path: Path) -> None:
 def test_a_default_is_plain_or_its_text(value: Any, expected: Any) -> None:
     """Whatever it is."""
     assert expected == plain(value)
-
-
-def test_an_edited_source_makes_another_torch(tmp_path: Path) -> None:
-    """What is read from Python files is asked anew after an edit; else it would be outdated."""
-    for name in ("a.py", "below/b.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("", encoding="utf-8")
-    before = _sources(tmp_path)
-    os.utime(tmp_path / "below" / "b.py", ns=(0, 2**60))  # earlier than before
-    assert _sources(tmp_path) != before

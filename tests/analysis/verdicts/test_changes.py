@@ -57,9 +57,9 @@ def test_a_side_that_reported_nothing_leaves_it_unknown(other: Record | None) ->
 @pytest.fixture
 def _toys() -> Iterator[None]:
     """A metric that is judged."""
-    register(Metric("toys", "toys", "pieces", "a toy", judged=True))
+    metric = register(Metric("toys", "toys", "pieces", "a toy", judged=True))
     yield
-    unregister("toys")
+    unregister(metric)
 
 
 def toys(number: int | None, code: str = "d1") -> Record:
