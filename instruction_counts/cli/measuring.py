@@ -33,7 +33,7 @@ from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD, Definitions
 
 if TYPE_CHECKING:
-    from instruction_counts.sources.specification.reading import Specification
+    from instruction_counts.sources.specification import Specification
 
 allocator_option = choice(
     "--allocator",

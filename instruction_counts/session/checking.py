@@ -12,7 +12,7 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.core.types import Language
+from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete, as_it_is
@@ -20,8 +20,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
-from instruction_counts.gate.checks import Previous, read_previous
-from instruction_counts.gate.gate import FailOn, Gate, apply_limits
+from instruction_counts.gate.gate import FailOn, Gate, apply_limits, exceeded_in
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.comparing import (
@@ -48,7 +47,8 @@ class CheckRequest:
     fail_on: FailOn = FailOn.REGRESSION
     allow_different: bool = False
     """Whether another compiler, C library, Python or instruction set is accepted."""
-    previous: Previous = attrs.field(factory=Previous)
+    exceeded: frozenset[CaseKey] = frozenset()
+    """What exceeded its limit in the last check."""
 
     @classmethod
     def of(
@@ -61,9 +61,9 @@ class CheckRequest:
         Raises:
             DataError: a file cannot be read, or holds something else.
         """
-        last = Previous() if previous is None else read_previous(previous)
+        exceeded = frozenset() if previous is None else exceeded_in(previous)
         cases = selected_cases(read_baseline(file), selection)
-        return cls(file, cases, selection, previous=last, **how)
+        return cls(file, cases, selection, exceeded=exceeded, **how)
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
@@ -98,7 +98,7 @@ class CheckRequest:
                 if difference.verdict is not Verdict.MISSING
             )
             comparison = attrs.evolve(comparison, differences=tuple(known))
-        gate = apply_limits(comparison, self.limits, self.fail_on, self.previous.exceeded)
+        gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded)
         return Check(gate, compared.interrupted, compared.is_sound)
 
 

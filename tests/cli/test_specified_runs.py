@@ -18,7 +18,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD
-from instruction_counts.sources.specification.reading import read_specification
+from instruction_counts.sources.specification import read_specification
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Program

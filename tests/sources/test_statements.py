@@ -112,6 +112,10 @@ def test_an_empty_statement_is_refused(stmt: str) -> None:
         (("x += 1",), {}, r'ends without a value: x \+= 1\n .*"z = x \+ y".*--signature'),
         (("x;",), {"cpp_stmts": ("{ x; }",)}, r'ends without a value: { x; }\n .*"auto z'),
         (("a = x",), {"cpp_stmts": ("auto b = x;",)}, "differently: a and b"),
+        (
+            *(("x += 1",), {"cpp_stmts": ("auto b = x;",), "autograd": False}),
+            r"ends without a value: x \+= 1",
+        ),
         (("x +",), {}, "the statement is not valid Python, line 1"),
         (("a\0b",), {}, "the statement is not valid Python: "),
     ],
@@ -121,7 +125,7 @@ def test_a_statement_without_an_output_has_no_backward_pass(
 ) -> None:
     """The error says what to write."""
     with pytest.raises(UsageError, match=message):
-        groups_of(Statements(stmts, autograd=True, **asked))
+        groups_of(Statements(stmts, **{"autograd": True, "runtimes": ("torchscript",), **asked}))
 
 
 def test_what_contradicts_itself_is_an_error_of_the_definition() -> None:
