@@ -29,7 +29,7 @@ def baseline_command() -> None:
 
     \b
     Examples:
-      python main.py run && python main.py baseline accept 12
+      python main.py run && python main.py baseline accept last
       python main.py baseline check baseline.json --gate limits.yaml
       python main.py baseline lint baseline.json --gate limits.yaml
     """  # noqa: D301 - \b keeps click from reflowing the examples
@@ -83,6 +83,6 @@ def show(file: Path, selection: Selection, outputs: Outputs) -> None:
 def lint(file: Path, limits: Limits | None, outputs: Outputs) -> int:
     """List the problems of a baseline and its limits; exits with 1 if there are any."""
     baseline = read_baseline(file)
-    remarks = problems(baseline, limits)
-    outputs.write(lint_document(remarks, str(file)))
-    return ExitCode.ERROR if remarks else ExitCode.OK
+    found = problems(baseline, limits)
+    outputs.write(lint_document(found, str(file)))
+    return ExitCode.ERROR if found else ExitCode.OK

@@ -124,7 +124,7 @@ class Times:
         )
         return cls(
             median_s=statistics.median(values),
-            iqr_s=percentiles[74] - percentiles[24],
+            iqr_s=max(0.0, percentiles[74] - percentiles[24]),  # equal ones may be rounded apart
             mean_s=statistics.fmean(values),
             min_s=min(values),
             max_s=max(values),

@@ -196,8 +196,14 @@ class ForkServer:
     def _attempt(
         self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
     ) -> dict[str, Any]:
-        server, pid = self._fork(request)
+        message = {"task": "fork", "request": request.name_of("request")}
+        with self._lock:
+            server = self._running()
+            pid = int(self._ask(server, message)["pid"])
+            self._children.add(pid)
         try:
+            if self.is_closed:
+                _kill_group(pid)
             in_time = _wait_for_end(pid, timeout_s)
             if not in_time:
                 _kill_group(pid)
@@ -241,16 +247,6 @@ class ForkServer:
         reason = self._refusal()
         if reason:
             raise WorkerError(Failure(FailureKind.REFUSED, reason))
-
-    def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
-        message = {"task": "fork", "request": request.name_of("request")}
-        with self._lock:
-            server = self._running()
-            pid = int(self._ask(server, message)["pid"])
-            self._children.add(pid)
-        if self.is_closed:
-            _kill_group(pid)
-        return server, pid
 
     def _ask(self, server: WorkerProcess, message: Mapping[str, Any]) -> dict[str, Any]:
         """The answer of ``server``; without one it is given up, as its next one would come late."""

@@ -17,7 +17,7 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.records import Record
-from instruction_counts.gate import checks
+from instruction_counts.gate import gate
 from instruction_counts.report import causes
 from instruction_counts.report.cases import KEY_NAMES, details, name_of, selector
 from instruction_counts.report.document import (
@@ -344,14 +344,14 @@ def _side_values(side: Side) -> dict[str, Any]:
         "title": side.title,
         "engine": side.engine,
         "fingerprint": attrs.asdict(side.fingerprint),
-        "changed_files": checks.changed_files(side),
+        "changed_files": gate.changed_files(side),
     }
 
 
 def _difference_values(difference: Difference) -> dict[str, Any]:
     """A compared case by names."""
     return {
-        **checks.difference_figures(difference, causes.texts(difference.causes)),
+        **gate.difference_figures(difference, causes.texts(difference.causes)),
         "layouts": difference.layouts and attrs.asdict(difference.layouts),
         "time": difference.time and attrs.asdict(difference.time),
         "output": difference.output and attrs.asdict(difference.output),

@@ -30,7 +30,7 @@ from instruction_counts.domain.executed import Executed, SourceChange
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Record
-from instruction_counts.gate import checks
+from instruction_counts.gate.gate import changed_files as file_changes
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title
 from instruction_counts.report.comparison import changed_files
@@ -454,7 +454,7 @@ def _side_values(explained: Explained, side: Side) -> dict[str, Any]:
         "title": side.title,
         "engine": side.engine,
         "torch": side.fingerprint.torch,
-        "changed_files": checks.changed_files(side),
+        "changed_files": file_changes(side),
         "instructions": found and found.per_run,
         "exact": found and found.exact,
         "spread": found and found.spread,

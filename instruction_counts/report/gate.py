@@ -14,9 +14,8 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
-from instruction_counts.gate.checks import check_values
-from instruction_counts.gate.gate import Finding, Gate, Level
-from instruction_counts.gate.limits import Remark, Rule
+from instruction_counts.gate.gate import Finding, Gate, Level, check_values
+from instruction_counts.gate.limits import Problems, Rule
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
 from instruction_counts.report.cases import name_of
@@ -216,17 +215,17 @@ def baseline_document(baseline: Baseline) -> Document:
     )
 
 
-def lint_document(remarks: Sequence[Remark], name: str) -> Document:
+def lint_document(problems: Problems, name: str) -> Document:
     """The problems of a baseline and its limits, each with the cases that it is about."""
     sections = (
         Block(
-            f"{remark.doubt.what}: {len(remark.about):,}",
-            [*_about(remark.about), Line(remark.doubt.remedy, Role.DIM, 2)],
+            f"{doubt.what}: {len(about):,}",
+            [*_about(about), Line(doubt.remedy, Role.DIM, 2)],
             Role.WARNING,
         )
-        for remark in remarks
+        for doubt, about in problems.items()
     )
-    answer = [] if remarks else [f"{name}: no problems found"]
+    answer = [] if problems else [f"{name}: no problems found"]
     return Document("lint", answer=answer, sections=sections)
 
 

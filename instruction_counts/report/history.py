@@ -11,7 +11,7 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
-from instruction_counts.gate.checks import verdict_figures
+from instruction_counts.gate.gate import verdict_figures
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.history.watching import FoundStep

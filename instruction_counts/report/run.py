@@ -47,15 +47,11 @@ _FEWEST_DRAWN = 4
 
 
 def run_document(
-    run: Run,
-    asked_for: Sequence[Metric] = (),
-    *,
-    with_tables: bool = True,
-    summary: RunSummary | None = None,
+    run: Run, *, with_tables: bool = True, summary: RunSummary | None = None
 ) -> Document:
     """Tables of what was measured, what has no result and why, and how many of each.
 
-    ``asked_for`` are metrics that have a column in any case; ``summary`` is that of a stored run.
+    ``summary`` is that of a stored run.
     """
     tables: list[Table] = []
     legends: list[str] = []
@@ -66,7 +62,7 @@ def run_document(
             legends += filter(None, [operators.LEGEND, operators.machine_line(run.machine)])
         others = without_metrics(run.cases)
         if others:
-            tables.append(results_table(attrs.evolve(run, cases=others), asked_for))
+            tables.append(results_table(attrs.evolve(run, cases=others)))
         legends.append(LEGEND)
     return Document(
         "run",
@@ -96,8 +92,8 @@ def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
         yield known if list(run.builds) == [DEFAULT_NAME] else f"{name}: {known}"
 
 
-def results_table(run: Run, asked_for: Sequence[Metric] = ()) -> Table:
-    """All cases but those that a time budget skipped, with metrics that were asked for or have one.
+def results_table(run: Run) -> Table:
+    """All cases but those that a time budget skipped, with the metrics that have a column.
 
     A row has a mode of a benchmark in all languages; those of a label stand below each other.
     """
@@ -107,8 +103,7 @@ def results_table(run: Run, asked_for: Sequence[Metric] = ()) -> Table:
         modes = record.runtime, record.autograd, record.num_threads
         by_mode[record.build, record.label, *modes][record.language] = record
     known = {name for record in run.cases for name in record.outcome.metrics}
-    unasked = (metric for metric in metrics() if metric.has_column and metric.name in known)
-    shown = tuple(dict.fromkeys([*asked_for, *unasked]))
+    shown = tuple(metric for metric in metrics() if metric.has_column and metric.name in known)
     languages = [lang for lang in Language if any(record.language is lang for record in tried)]
     columns = [column for language in languages for column in _columns(language, shown)]
     rows = []

@@ -29,24 +29,13 @@ def test_without_a_backward_case_there_is_no_backward() -> None:
     assert metrics.backward_s is None
 
 
-def test_backward_alone_has_no_metrics() -> None:
-    """It holds the forward pass, of which nothing is known."""
-    assert [] == list(metrics_of([PYTHON_BOTH]))
-
-
-def test_what_has_no_metrics_is_known() -> None:
-    """So that a report shows it elsewhere, and nothing is measured in vain."""
+def test_backward_alone_and_other_cases_have_no_metrics() -> None:
+    """What has none is known, so that a report shows it elsewhere."""
     alone = attrs.evolve(PYTHON_BOTH, language=Language.CPP)
+    records = [PYTHON, PYTHON_BOTH, alone, OTHER]
 
-    assert (alone, OTHER) == without_metrics([PYTHON, PYTHON_BOTH, alone, OTHER])
-
-
-def test_only_operators_have_metrics() -> None:
-    """Each language is a line of its own."""
-    assert [metrics.key.language for metrics in metrics_of(RUN.cases)] == [
-        Language.PYTHON,
-        Language.CPP,
-    ]
+    assert [PYTHON.key] == [metrics.key for metrics in metrics_of(records)]
+    assert (alone, OTHER) == without_metrics(records)
 
 
 def test_what_is_moved_and_computed_holds_for_every_language() -> None:

@@ -10,9 +10,9 @@ import pytest
 from instruction_counts.core.facts import Layer, Use
 from instruction_counts.sources.definitions import load
 from tests.cli.program import Program
+from tests.process import ROOT
 
 COMMAND = ("generate",)
-ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"
 NET = ["--model", "small_models:net=Net", "--input", "1,4,8,8"]
 

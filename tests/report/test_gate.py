@@ -13,7 +13,7 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.limits import Doubt, Limits, Remark, Rule
+from instruction_counts.gate.limits import Doubt, Limits, Rule
 from instruction_counts.report import gate as report
 from instruction_counts.report.document import Block, Document
 from instruction_counts.report.renderers import junit, markdown, terminal
@@ -233,8 +233,8 @@ def test_what_is_learnt_of_noise_is_reported_too() -> None:
 def test_remarks_name_some_of_what_they_are_about() -> None:
     """And what to do; patterns as they are written."""
     about = tuple(key(str(number)) for number in range(7))
-    remarks = [Remark(Doubt.NO_LIMIT, about), Remark(Doubt.NO_MATCH, (Rule("Nix/*"),))]
-    document = report.lint_document(remarks, "b.json")
+    problems = {Doubt.NO_LIMIT: about, Doubt.NO_MATCH: (Rule("Nix/*"),)}
+    document = report.lint_document(problems, "b.json")
     limits, pattern = document.sections
     assert isinstance(limits, Block)
     assert isinstance(pattern, Block)
@@ -242,4 +242,4 @@ def test_remarks_name_some_of_what_they_are_about() -> None:
     assert ("cases without a hard limit: 7", 7) == (limits.title, len(limits.lines))
     assert "… 2 more" == limits.lines[-2].text
     assert "Nix/*" == pattern.lines[0].text
-    assert "b.json: no problems found" == report.lint_document([], "b.json").answer[0].text
+    assert "b.json: no problems found" == report.lint_document({}, "b.json").answer[0].text

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.metrics import ALLOCATIONS, LEFT_RUNNING, Amounts
+from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -81,17 +81,6 @@ def test_each_case_has_a_row() -> None:
     assert ["Top", "Other"] == [name for name in found if not name.startswith(" ")]
     assert 2 + len(RuntimeMode) + 3 == len(found)
     assert "  b, base" in found
-
-
-def test_metrics_have_a_column_on_request() -> None:
-    """Beside the count."""
-    outcome = counted(10, metrics={ALLOCATIONS.name: 123})
-    run = make_run(make_record("a", outcome=outcome))
-    table = results_table(run, [ALLOCATIONS])
-
-    assert (123,) == table.column("python_allocations")
-    assert "allocs" in [column.heading for column in table.columns]
-    assert "allocs" not in [column.heading for column in results_table(run).columns]
 
 
 @pytest.mark.parametrize(

@@ -65,11 +65,11 @@ def test_an_output_is_the_same_as_itself(values: list[float]) -> None:
     ],
 )
 def test_rounding_is_no_difference(dtype: str, rounding: float, more: float) -> None:
-    """By what torch's own tests allow for the type; more is one."""
-    base = output(tensor(1.0, dtype=dtype))
+    """By what torch's own tests allow for the type, beside what is no number; more is one."""
+    base = output(tensor(1.0, NAN, dtype=dtype))
 
     for by, expected in ((rounding, False), (more, True)):
-        assert expected == texts(base, output(tensor(1.0 + by, dtype=dtype)))[0]
+        assert expected == texts(base, output(tensor(1.0 + by, NAN, dtype=dtype)))[0]
 
 
 def test_the_largest_difference_is_reported() -> None:
