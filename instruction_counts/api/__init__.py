@@ -17,7 +17,6 @@ statement failed. Mistakes in definitions are `DefinitionErrors`.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
@@ -74,9 +73,9 @@ from instruction_counts.session.checking import (
     Check,
     CheckRequest,
     accept_run,
-    check_build,
-    check_run,
+    check_side,
 )
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.histories import history_of
 from instruction_counts.session.sides import LazyStore, read_side
@@ -201,16 +200,11 @@ def check(
         limits=read_limits(Path(limits)) if isinstance(limits, str | Path) else limits,
         allow_different=allow_different,
     )
+    cases = definitions_of(definitions), selection_of(**select)
+    how = ComparisonRequest(*cases, settings, layouts=layouts, stores=db is not None)
     asked = given_side(default_build() if new is None else new)
-    if not isinstance(asked, Build):
-        with LazyStore(db) as runs:
-            return check_run(asked, request, runs)
-    with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Store.open(db)) if db is not None else None
-        found = check_build(
-            *(asked, request, definitions_of(definitions), settings, store, observer),
-            layouts=layouts,
-        )
+    with LazyStore(db) as runs:
+        found = check_side(asked, request, how, runs, observer)
     if found.interrupted:
         raise KeyboardInterrupt
     return found

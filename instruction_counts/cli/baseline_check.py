@@ -25,7 +25,8 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.gate import check_document
-from instruction_counts.session.checking import Check, CheckRequest, check_build, check_run
+from instruction_counts.session.checking import Check, CheckRequest, check_side
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.sides import LazyStore
 
 
@@ -85,15 +86,13 @@ def check(
         fail_on=FailOn(fail_on),
         allow_different=allow_different,
     )
+    how = ComparisonRequest(
+        *(asked.definitions, asked.selection, asked.measuring),
+        layouts=layouts,
+        time_budget_s=time_budget,
+    )
     with LazyStore(asked.db) as runs:
-        if run is not None:
-            found = check_run(run, request, runs)
-        else:
-            found = check_build(
-                *(build, request, asked.definitions, asked.measuring, runs.opened(), console),
-                layouts=layouts,
-                time_budget_s=time_budget,
-            )
+        found = check_side(run or build, request, how, runs, console)
     return conclude(found, outputs, limit)
 
 

@@ -29,7 +29,7 @@ def baseline_command() -> None:
 
     \b
     Examples:
-      python main.py run && python main.py baseline accept 12
+      python main.py run && python main.py baseline accept last
       python main.py baseline check baseline.json --gate limits.yaml
       python main.py baseline lint baseline.json --gate limits.yaml
     """  # noqa: D301 - \b keeps click from reflowing the examples

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console, stored_run
-from instruction_counts.cli.exit_codes import exit_code
+from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, run_options
 from instruction_counts.cli.options import EXISTING_FILE, flag, option, time_budget_option
@@ -16,6 +16,7 @@ from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.run import run_document
 from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
 from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.storage.store import Store
@@ -86,6 +87,11 @@ def run_command(
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written)
             console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
+    return exit_code_of(measured)
+
+
+def exit_code_of(measured: MeasuredRun) -> ExitCode:
+    """What a script learns; results that did not arrive in the database or a file are an error."""
     return exit_code(
         interrupted=measured.interrupted,
         failed_cases=measured.has_failed_cases,

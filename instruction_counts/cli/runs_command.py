@@ -43,7 +43,7 @@ def list_runs(db: str | None, outputs: Outputs) -> None:
 @output_options()
 @store_option
 def show(run: str, outputs: Outputs, db: str | None) -> None:
-    """Show a run, or a JSON file of one, as when it was measured; --output exports it."""
+    """Show a run, or a JSON file of one, as it was shown when measured; --output exports it."""
     with LazyStore(db) as runs:
         place = find_whole_run(run, runs)
         loaded = load_run(place, runs)

@@ -22,16 +22,16 @@ from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits, exceeded_in
 from instruction_counts.gate.limits import Limits
-from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import (
     Compared,
+    ComparisonRequest,
     can_verify,
     count_again,
     measure_sides,
 )
-from instruction_counts.session.sides import Runs, read_side
-from instruction_counts.sources.definitions import Definitions, load_cases
-from instruction_counts.storage.store import Store
+from instruction_counts.session.sides import LazyStore, Runs, read_side
+from instruction_counts.sources.definitions import load_cases
 
 
 @attrs.frozen
@@ -41,7 +41,6 @@ class CheckRequest:
     file: Path
     baseline: Baseline
     """The selected cases of the file."""
-    selection: Selection = attrs.field(factory=Selection)
     limits: Limits | None = None
     """None allows no increase."""
     fail_on: FailOn = FailOn.REGRESSION
@@ -63,7 +62,7 @@ class CheckRequest:
         """
         exceeded = frozenset() if previous is None else exceeded_in(previous)
         cases = selected_cases(read_baseline(file), selection)
-        return cls(file, cases, selection, exceeded=exceeded, **how)
+        return cls(file, cases, exceeded=exceeded, **how)
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
@@ -125,49 +124,41 @@ class Check:
             )
 
 
-def check_run(run: str | Side, request: CheckRequest, runs: Runs) -> Check:
-    """Check a stored run, a JSON file or a side against a baseline.
-
-    Raises:
-        UsageError: there is no such run, or it cannot be compared with the baseline.
-    """
-    side = narrowed(read_side(run, runs), request.selection)
-    return request.check(Compared(request.compared(side, runs.completed)))
-
-
-def check_build(
-    build: Build,
+def check_side(
+    asked: str | Side | Build,
     request: CheckRequest,
-    definitions: Definitions,
-    settings: MeasurementSettings,
-    store: Store | None,
+    how: ComparisonRequest,
+    runs: LazyStore,
     observer: Observer,
-    *,
-    layouts: int | None = None,
-    time_budget_s: float | None = None,
 ) -> Check:
-    """Measure ``build`` and check it; suspects are counted again in other memory layouts.
+    """Check a run, or a build that is measured now, against a baseline; ``how`` has the cases.
 
-    ``layouts`` are as in `ComparisonRequest`.
+    A text names a stored run or a JSON file. Suspects of a build are counted again in other memory
+    layouts.
 
     Raises:
         BuildError: the build would pass because it cannot be measured.
-        UsageError: its counts cannot be compared with those of the baseline.
+        UsageError: there is no such run, or it cannot be compared with the baseline.
     """
-    runner = BuildRunner.of([build], settings, observer, store)
+    if not isinstance(asked, Build):
+        side = narrowed(read_side(asked, runs), how.selection)
+        return request.check(Compared(request.compared(side, runs.completed)))
+    store = runs.opened() if how.stores else None
+    runner = BuildRunner.of([asked], how.settings, observer, store)
     (facts,) = runner.facts
     refuse_unfit(facts, request.baseline)
     # A side without cases is refused for the same reasons, before it takes time.
-    request.compared(Side(build.name, settings.engine, settings.fingerprint(facts), {}), as_it_is)
-    cases = load_cases(definitions, request.selection)
+    fingerprint = how.settings.fingerprint(facts)
+    request.compared(Side(asked.name, how.settings.engine, fingerprint, {}), as_it_is)
+    cases = load_cases(how.definitions, how.selection)
     with runner.keeping() as kept:
-        measured = measure_sides(kept, cases, time_budget_s)
-        comparison = request.compared(measured.sides[build.name], kept.completed)
+        measured = measure_sides(kept, cases, how.time_budget_s)
+        comparison = request.compared(measured.sides[asked.name], kept.completed)
         interrupted = measured.interrupted
-        if comparison.suspects and layouts != 0 and not interrupted and can_verify(kept):
+        if comparison.suspects and how.layouts != 0 and not interrupted and can_verify(kept):
             try:  # the baseline remembers its own layouts
                 comparison = count_again(
-                    *(kept, cases, comparison, layouts),
+                    *(kept, cases, comparison, how.layouts),
                     lambda again: verified_against(comparison, request.baseline, again.counts[0]),
                 )
             except KeyboardInterrupt:

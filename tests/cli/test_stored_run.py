@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.run_command import exit_code_of
 from instruction_counts.cli.stored_run import go_on, saved
 from instruction_counts.domain.records import Run
+from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.session.sides import read_side
 from instruction_counts.storage.store import Store
-from tests.fakes import make_record, make_run
+from tests.fakes import failed, make_order, make_record, make_run
 
 ONE = make_run(make_record("a"))
 
@@ -73,3 +76,22 @@ def test_a_run_goes_on_from_what_can_be_read_again(names: list[str], expected: s
     """Tables for people cannot."""
     assert expected == go_on(7, [Path(name) for name in names])
     assert "" == go_on(None, [Path("r.md")])  # what is nowhere
+
+
+def test_a_run_that_is_not_stored_is_no_success() -> None:
+    """Results on the screen alone are lost."""
+    order = (make_order("a"),)
+
+    assert ExitCode.OK is exit_code_of(MeasuredRun(ONE, order))
+    assert ExitCode.ERROR is exit_code_of(MeasuredRun(ONE, order, is_stored=False))
+
+
+def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() -> None:
+    """It is in the file that was gone on with, and stays there."""
+    run = make_run(make_record("a"), make_record("b", outcome=failed()))
+    codes = [
+        exit_code_of(MeasuredRun(run, tuple(make_order(label) for label in labels)))
+        for labels in ("a", "ab")
+    ]
+
+    assert [ExitCode.OK, ExitCode.CASES_FAILED] == codes

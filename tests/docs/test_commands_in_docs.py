@@ -55,11 +55,9 @@ FOREIGN_OPTIONS = {
     "--vgdb": "valgrind",
     "--read-fd": "the worker",
     "--write-fd": "the worker",
-    "--no-deps": "pip",
     "--editable": "pip",
     "--strict": "mypy and mkdocs",
     "--check": "ruff",
-    "--fresh": "the magic of notebooks",
 }
 
 

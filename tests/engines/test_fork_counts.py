@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,6 +19,7 @@ def test_a_value_is_made_once_for_all_who_ask() -> None:
 
     def make(key: str, text: str) -> str:
         made.append(key)
+        time.sleep(0.2)  # while the others ask
         return f"{key} {text}"
 
     once = Once(make)

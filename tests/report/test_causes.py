@@ -9,7 +9,7 @@ import pytest
 
 from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.report.causes import tables, text
+from instruction_counts.report.causes import of_case, tables, text
 from tests.builders import difference as difference_of
 
 FORWARD = Cause(
@@ -84,3 +84,17 @@ def test_a_shared_cause_says_its_range(causes: list[tuple[int, int]], expected: 
     ]
 
     assert expected == tables(shared_causes(cases))[0].rows[0].cells[-1].value
+
+
+def test_a_case_has_three_causes_at_most() -> None:
+    """Those that lead the comparison first, each by its letter and name."""
+    own = [Cause(CauseKind.NATIVE, name, 1, 9) for name in "xyz"]
+    cases = [
+        attrs.evolve(difference_of(1000, 1100, label=f"{place}"), causes=(FORWARD,))
+        for place in range(4)
+    ]
+    shared = shared_causes(cases)
+
+    assert ("A Linear.forward", "+8 x", "+8 y") == of_case(
+        attrs.evolve(cases[0], causes=(FORWARD, *own)), shared
+    )

@@ -21,7 +21,7 @@ from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Tim
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report.cases import name_of, selector
 from instruction_counts.report.comparison import comparison_document
-from instruction_counts.report.document import Table
+from instruction_counts.report.document import Role, Table
 from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
 from tests.builders import comparison, counted, cpp, difference, side
 from tests.fakes import failed, make_run
@@ -231,6 +231,7 @@ def test_the_largest_relative_change_comes_first() -> None:
     (table,) = comparison_document(compare(side(*base), side(*new))).tables
 
     assert ["b · C++", "c · C++", "a · C++"] == [row.key for row in table.rows]
+    assert {Role.BAD} == {row.cells[3].role for row in table.rows}
 
 
 def test_csv_has_a_line_for_each_case_with_numbers_as_they_are() -> None:
