@@ -329,6 +329,20 @@ def test_a_case_is_counted_and_timed(first: Mapping[str, Outcome], name: str) ->
     assert counts_of(outcome).exact or name in {"backward", "scripted backward", "empty"}
 
 
+@pytest.mark.thorough
+def test_a_scripted_model_is_counted_in_cpp(lab: Lab) -> None:
+    """It is loaded from where it lies; the path is no part of what is compiled."""
+    tensors = GroupedSetup("x = torch.ones(4)", "auto x = torch::ones({4});")
+    group = GroupedStmts("y = x + 1", "auto y = x + 1;", tensors, "f(x) -> y", torchscript=True)
+    counts = {
+        case.autolabels.runtime: lab.count(case).per_run
+        for case in materialize({("a",): group})
+        if case.autolabels.language is Language.CPP
+    }
+
+    assert counts[RuntimeMode.JIT] > counts[RuntimeMode.EAGER] > 0
+
+
 @pytest.mark.parametrize("name", ["Python", "C++"])
 def test_a_count_says_what_it_is_made_of(first: Mapping[str, Outcome], name: str) -> None:
     """Windows of one and of two lengths alternate, and functions add up to it."""
