@@ -214,9 +214,6 @@ def test_only_scripted_cases_carry_a_model() -> None:
 
 # Which cases there are
 
-
-# Generated definitions
-
 NAMES = st.text(string.ascii_lowercase, min_size=2, max_size=5).map("v_{}".format)
 THREADS = st.integers(1, 8) | st.lists(st.integers(1, 8), min_size=1, max_size=3, unique=True).map(
     tuple

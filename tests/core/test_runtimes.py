@@ -57,13 +57,9 @@ def test_a_registered_runtime_gives_cases_of_its_own(fused: Runtime) -> None:
 
 
 def test_a_mode_is_itself_after_a_round_trip(fused: Runtime) -> None:
-    """By its value, as results hold it, and pickled."""
+    """By its value, as results hold it, and pickled; a typing error in a file is no mode."""
     assert fused.mode is RuntimeMode("Fused")
     assert fused.mode is pickle.loads(pickle.dumps(fused.mode))  # noqa: S301 - our own
-
-
-def test_a_value_that_nobody_registered_is_no_runtime() -> None:
-    """A typing error in a result file is no mode."""
     with pytest.raises(ValueError, match="is not a valid RuntimeMode"):
         RuntimeMode("Unheard of")
 

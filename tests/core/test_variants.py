@@ -90,34 +90,11 @@ def test_lines_stand_under_their_label(block: str, cases: dict[str, tuple[str, .
     assert cases == parse_block(block, Language.PYTHON).cases
 
 
-@pytest.mark.parametrize(
-    ("py_cases", "cpp_cases", "expected"),
-    [
-        ({}, {}, {}),
-        ({}, {"a": ("x;",)}, {("a",): (None, "x;")}),
-        ({"": ("x",)}, {}, {(): ("x", None)}),
-        ({"": ("x", "y")}, {}, {("Case:  0",): ("x", None), ("Case:  1",): ("y", None)}),
-        (
-            {"a": ("x",)},
-            {"a": ("x;", "y;")},
-            {("a", "Case:  0"): ("x", "x;"), ("a", "Case:  1"): (None, "y;")},
-        ),
-        ({"a": ("x",)}, {"b": ("y;",)}, {("a",): ("x", None), ("b",): (None, "y;")}),
-    ],
-)
-def test_the_lines_of_a_label_pair_up_by_position(
-    py_cases: dict[str, tuple[str, ...]],
-    cpp_cases: dict[str, tuple[str, ...]],
-    expected: dict[tuple[str, ...], tuple[str | None, str | None]],
-) -> None:
-    """A position that is blank on one side has one language; blank on both, it is no case."""
-    assert expected == pair_lines(py_cases, cpp_cases)
-
-
 def test_case_numbers_are_two_wide() -> None:
-    """They sort as text as they do as numbers."""
-    labels = [label[-1] for label in pair_lines({"a": ("x",) * 11}, {})]
-    assert ["Case:  0", "Case:  9", "Case: 10"] == [labels[0], labels[9], labels[10]]
+    """They sort as text as they do as numbers; a line without a label that is alone has none."""
+    labels = list(pair_lines({"": ("x",) * 11}, {}))
+    assert [("Case:  0",), ("Case:  9",), ("Case: 10",)] == [labels[0], labels[9], labels[10]]
+    assert {(): ("x", None)} == pair_lines({"": ("x",)}, {})
 
 
 def test_labels_of_python_come_before_those_only_in_cpp() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import attrs
 import pytest
 
-from instruction_counts.domain.causes import Cause, CauseKind, Unit
+from instruction_counts.domain.causes import Cause, CauseKind
 
 FORWARD = Cause(CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/linear.py", line=130)
 MALLOC = Cause(CauseKind.NATIVE, "malloc", 31, 62, where="libc.so.6")
@@ -40,25 +39,6 @@ def test_what_is_not_executed_on_a_side_costs_nothing_there() -> None:
     """The change is all of the other side."""
     assert 62 == attrs.evolve(MALLOC, base=None).change
     assert -31 == attrs.evolve(MALLOC, new=None).change
-
-
-def test_amounts_are_exact() -> None:
-    """Costs are stored over several iterations."""
-    assert Fraction(1, 3) == attrs.evolve(MALLOC, base=0, new=Fraction(1, 3)).change
-
-
-@pytest.mark.parametrize(
-    ("kind", "unit"),
-    [
-        (CauseKind.PYTHON, Unit.BYTECODES),
-        (CauseKind.OPERATOR, Unit.CALLS),
-        (CauseKind.NATIVE, Unit.INSTRUCTIONS),
-        (CauseKind.LAYER, Unit.INSTRUCTIONS),
-    ],
-)
-def test_each_kind_has_its_unit(kind: CauseKind, unit: Unit) -> None:
-    """What its changes are counted in."""
-    assert unit is kind.unit
 
 
 def test_a_place_is_a_file_with_its_line_or_a_library() -> None:

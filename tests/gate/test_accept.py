@@ -53,14 +53,6 @@ def test_a_baseline_is_made_from_a_run() -> None:
     assert before == accepted(before, run(a=1000, b=2000)).after
 
 
-def test_cases_outside_the_run_and_the_selection_stay() -> None:
-    """A part of a suite can be accepted."""
-    before = first(a=1000, b=2000)
-    selected = {key("a"): before.cases[key("a")]}
-
-    assert {"a": 1500, "b": 2000} == counts(accept(before, run(a=1500), selected).after)
-
-
 def test_counts_that_differ_by_noise_stay() -> None:
     """So that the file changes only where something did, and drift is seen once it adds up."""
     python = {"outcome": counted(1_000_000), "language": Language.PYTHON}  # layouts move 0.1%
@@ -121,15 +113,6 @@ def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
     assert {"bytecodes": 8, "allocations": 100_000} == case.metrics
     assert case.executed is not None
     assert programs[1].digests == case.executed.executed.digests
-
-
-def test_selected_cases_that_the_run_lacks_are_dropped_when_asked() -> None:
-    """Otherwise they stay, and are listed."""
-    before = first(a=1000, gone=2000)
-    found = [accepted(before, run(a=1000), prune=prune) for prune in (False, True)]
-
-    assert [{"a": 1000, "gone": 2000}, {"a": 1000}] == [counts(change.after) for change in found]
-    assert [(key("gone"),)] * 2 == [change.absent for change in found]
 
 
 @pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time(60)])

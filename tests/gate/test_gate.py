@@ -16,7 +16,6 @@ from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.gate import (
-    FailOn,
     Level,
     apply_limits,
     check_values,
@@ -86,34 +85,6 @@ def test_only_what_got_worse_exceeds_a_limit(verdict: Verdict) -> None:
     assert not apply_limits(comparison(compared), LIMITS).fails
 
 
-def test_without_limits_whatever_got_worse_fails() -> None:
-    """By a single instruction, whatever the noise: the verdict has seen to that."""
-    compared = difference(BASE, BASE + 1, noise=100)
-
-    assert apply_limits(comparison(compared)).fails
-
-
-@pytest.mark.parametrize(
-    ("fail_on", "change", "fails"),
-    [
-        (FailOn.REGRESSION, 1, False),
-        (FailOn.REGRESSION, 500, True),
-        (FailOn.ANY, 1, True),
-        (FailOn.NEVER, 500, False),
-    ],
-)
-def test_it_can_be_chosen_what_fails(fail_on: FailOn, change: int, *, fails: bool) -> None:
-    """Limits, whatever got worse, or nothing."""
-    found = apply_limits(comparison(difference(BASE, BASE + change)), LIMITS, fail_on)
-
-    assert fails is found.fails
-
-
-def test_a_limit_of_never_is_never_exceeded() -> None:
-    """For a case that is only watched."""
-    assert Level.WITHIN is level(10**9, limits=Limits(Rule(hard=NEVER)))
-
-
 @pytest.mark.parametrize(
     ("verdict", "reason", "limits", "expected"),
     [
@@ -154,6 +125,12 @@ def test_a_case_with_other_code_is_new_and_one_without_a_count_missing(
     assert [Level.FAILS if limits == failing else Level.UNGUARDED for limits in every] == [
         apply_limits(compared, limits).findings[0].level for limits in every
     ]
+
+
+def test_without_limits_whatever_got_worse_fails_and_with_never_nothing() -> None:
+    """By a single instruction, whatever the noise: the verdict has seen to that."""
+    assert Level.FAILS is level(1, noise=100, limits=Limits())
+    assert Level.WITHIN is level(10**9, limits=Limits(Rule(hard=NEVER)))
 
 
 # As JSON

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.core.types import CaseKey, Language
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.history import watching
 from instruction_counts.history.watching import SeenBuild, State
-from tests.fakes import FINGERPRINT, failed, make_record
+from tests.builders import cpp, side
+from tests.fakes import FINGERPRINT
 from tests.history.made import outcome_of
 
 
@@ -83,15 +84,11 @@ def counts_of(side: Side) -> dict[CaseKey, int]:
 
 def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
     """What was measured of a build, by case; of -1 the case fails."""
-    records = [
-        attrs.evolve(
-            make_record(name, language=Language.CPP),
-            outcome=failed() if count < 0 else outcome_of(count),
-            definition_hash=code,
-        )
+    records = (
+        cpp(name, outcome=outcome_of(None if count < 0 else count), definition_hash=code)
         for name, count in counts.items()
-    ]
-    return Side("run 1", engine, FINGERPRINT, {record.key: record for record in records})
+    )
+    return side(*records, engine=engine)
 
 
 def causes(_: Difference) -> tuple[str, ...]:

@@ -85,19 +85,6 @@ def store(where: str) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def shared_store(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Store]:
-    """A store that many examples go through."""
-    if request.param == "sqlite":
-        with Store.open(tmp_path_factory.mktemp("store") / "runs.db") as store:
-            yield store
-        return
-    with empty_schema(request.getfixturevalue("server")) as url, Store.open(url) as store:
-        yield store
-
-
 @contextmanager
 def reading(where: str) -> Iterator[Connection]:
     """A look at the tables themselves."""
@@ -108,29 +95,26 @@ def reading(where: str) -> Iterator[Connection]:
 # What comes out
 
 
-SOME = settings(
+@settings(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-
-
-@SOME
 @given(run=RUNS)
 @example(run=WHOLE)
-def test_a_run_comes_back_as_it_was(shared_store: Store, run: Run) -> None:
+def test_a_run_comes_back_as_it_was(store: Store, run: Run) -> None:
     """Whatever it holds: as a whole, outcome by outcome, with its details or before them."""
-    whole = shared_store.load(shared_store.import_run(run))
-    number = shared_store.begin(attrs.evolve(run, cases=()))
-    growing = [shared_store.add(number, record) for record in run.cases]
-    light = shared_store.load(number, details=False).cases
+    whole = store.load(store.import_run(run))
+    number = store.begin(attrs.evolve(run, cases=()))
+    growing = [store.add(number, record) for record in run.cases]
+    light = store.load(number, details=False).cases
 
     assert run == whole
     assert to_json(run) == to_json(whole)
     assert [Details()] * 2 * len(run.cases) == [
         record.outcome.details for record in (*growing, *light)
     ]
-    assert run.cases == tuple(map(shared_store.completed, growing))
-    assert run.cases == tuple(map(shared_store.completed, light))
+    assert run.cases == tuple(map(store.completed, growing))
+    assert run.cases == tuple(map(store.completed, light))
 
 
 def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None:

@@ -19,7 +19,7 @@ from instruction_counts.analysis.attribution.functions import (
     steady_change,
 )
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.domain.outcomes import FunctionCosts, Outcome
+from instruction_counts.domain.outcomes import FunctionCosts
 from tests.analysis.attribution.made import change_of, costs, total
 from tests.builders import costs_of
 from tests.fakes import OK, failed, make_record
@@ -148,13 +148,11 @@ def test_a_function_with_a_new_parameter_is_the_same_function(
     assert expected == [(change.key.name, change.base, change.new) for change in found]
 
 
-@pytest.mark.parametrize(
-    ("amount", "expected"),
-    [(Fraction(1234), "1,234"), (Fraction(1, 2), "0.5"), (Fraction(10, 3), "3.33")],
-)
-def test_amounts_are_shown_with_what_they_need(amount: Fraction, expected: str) -> None:
+def test_amounts_are_shown_with_what_they_need() -> None:
     """Whole numbers are whole."""
-    assert expected == shown(amount)
+    amounts = Fraction(1234), Fraction(1, 2), Fraction(10, 3)
+
+    assert ["1,234", "0.5", "3.33"] == list(map(shown, amounts))
 
 
 # Calls
@@ -204,12 +202,10 @@ def test_layers_add_up_to_the_count(shares: dict[Layer, Fraction], count: int) -
     assert not found or sum(found.values()) == count
 
 
-@pytest.mark.parametrize(("outcome", "expected"), [(OK, {Layer.TENSOR: 8899}), (failed(), {})])
-def test_a_count_is_shared_out_by_its_functions(
-    outcome: Outcome, expected: dict[Layer, int]
-) -> None:
+def test_a_count_is_shared_out_by_its_functions() -> None:
     """All of `at::add`, the only function of the case, belongs to tensors."""
-    assert expected == layer_counts(make_record("add", outcome=outcome))
+    assert {Layer.TENSOR: 8899} == layer_counts(make_record("add", outcome=OK))
+    assert {} == layer_counts(make_record("add", outcome=failed()))
 
 
 # Layouts

@@ -61,7 +61,6 @@ def test_an_output_is_the_same_as_itself(values: list[float]) -> None:
         ("complex64", 1e-6, 1e-3),
         # Whole numbers do not round at all.
         ("int64", 0.0, 1.0),
-        ("bool", 0.0, 1.0),
     ],
 )
 def test_rounding_is_no_difference(dtype: str, rounding: float, more: float) -> None:
