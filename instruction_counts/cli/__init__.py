@@ -58,7 +58,7 @@ class _Commands(Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {"--help", "-h", "--version"}
+        own = {"--help", "--help-all", "-h", "--version"}
         if not args or (args[0].startswith("-") and args[0] not in own):
             args = ["run", *args]
         return super().parse_args(ctx, args)

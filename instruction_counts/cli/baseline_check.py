@@ -72,8 +72,8 @@ def check(
 
     \b
     Examples:
-      python main.py baseline check baseline.json --gate limits.yaml --output junit.xml
-      python main.py baseline check baseline.json 12 --output comment.md
+      python main.py baseline check baseline.json --gate limits.yaml
+      python main.py baseline check baseline.json 12 --output junit.xml
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if run is not None and asked.builds != (default_build(),):
         raise UsageError("both a run and a build to measure are named", "Drop one.")

@@ -49,8 +49,8 @@ def explain_command(
 
     \b
     Examples:
-      python main.py explain 12 Pointwise/Math/add/Tensor-Tensor --language python
-      python main.py explain 11 12 Pointwise/Math/add/Tensor-Tensor --language python
+      python main.py explain 12 MatMul/mm --language python
+      python main.py explain 11 12 MatMul/mm --language python
       python main.py explain last Reduction/sum --output sum.speedscope.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
     names, pattern = ([base, new], label) if label is not None else ([base], new)

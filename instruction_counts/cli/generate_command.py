@@ -72,9 +72,10 @@ def generate_command(
 
     \b
     Examples:
-      python main.py generate --model examples.models:mobilenet_v2 --input 1,3,224,224
-      python main.py generate --model examples.models:bert --input 'input_ids=1,32:int64<30522'
-      python main.py run --definitions definitions/generated/models.py --output result.json
+      python main.py generate --model examples.models:bert \\
+        --input 'input_ids=1,32:int64<30522'
+      python main.py run --definitions definitions/generated/models.py \\
+        --output result.json
       python main.py predict result.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "generate")

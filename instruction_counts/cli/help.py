@@ -56,9 +56,9 @@ class Command(_Copied):
     """A command with grouped help."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The parameters, and ``--help-all`` where there is more to show."""
-        params = super().get_params(ctx)
-        return [*params, _HELP_ALL] if _advanced(self.params) else params
+        """The parameters, and ``--help-all``, which is shown where there is more to show."""
+        shown = _HELP_ALL if _advanced(self.params) else _HELP_SAME
+        return [*super().get_params(ctx), shown]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options, group by group; their texts begin in one column."""
@@ -89,6 +89,10 @@ class Group(_Copied, click.Group):
     """A group of such commands; a mistyped name is answered with the nearest one."""
 
     command_class = Command
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, and ``--help-all``, which has no more to show."""
+        return [*super().get_params(ctx), _HELP_SAME]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -130,14 +134,19 @@ def _show_all(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         ctx.exit()
 
 
-_HELP_ALL = click.Option(
-    ["--help-all"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_all,
-    help="Show all options, also those that few people need.",
-)
+def _help_all(*, hidden: bool) -> click.Option:
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        hidden=hidden,
+        callback=_show_all,
+        help="Show all options, also those that few people need.",
+    )
+
+
+_HELP_ALL, _HELP_SAME = _help_all(hidden=False), _help_all(hidden=True)
 
 
 def _advanced(params: Iterable[click.Parameter]) -> list[click.Parameter]:

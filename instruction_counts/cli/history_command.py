@@ -51,8 +51,8 @@ def history_command(
 
     \b
     Examples:
-      python main.py history Pointwise/Math/add/Tensor-Tensor --language python
-      python main.py history 'MatMul/*' --since 2026-01-31 --tag 'nightly*' --format csv
+      python main.py history MatMul/mm --language python
+      python main.py history 'MatMul/*' --since 2026-01-31 --format csv
     """  # noqa: D301 - \b keeps click from reflowing the examples
     selection = attrs.evolve(selection, only=(label,))
     with Store.open(db, must_exist=True) as store:

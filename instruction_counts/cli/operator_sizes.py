@@ -47,7 +47,7 @@ from instruction_counts.storage.store import Store
     "Shape of one input, with N in it: input=N,64. Default: what the entry suggests, or else the "
     "first size of the first input is N, wherever it occurs.",
 )
-@choice("--dtype", DTYPES, "dtype of the inputs  [default: float32]")
+@choice("--dtype", DTYPES, "dtype of the inputs  [default: float32]", metavar="DTYPE")
 @mode_options
 @build_options
 @counting_options

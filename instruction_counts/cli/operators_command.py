@@ -61,7 +61,7 @@ def coverage(
     Examples:
       python main.py operators coverage
       python main.py operators coverage torch.linalg --limit 0
-      python main.py operators coverage --build old=.venv-old --output uncovered.md
+      python main.py operators coverage --output uncovered.md
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "coverage")
     found = find_coverage(build, categories, operators_file)

@@ -212,7 +212,13 @@ definitions_options = gathered(
             "Shapes of the operator's inputs.  [default: typical]",
             multiple=True,
         ),
-        choice("--dtype", DTYPES, "dtype of the operator's inputs.", multiple=True),
+        choice(
+            "--dtype",
+            DTYPES,
+            "dtype of the operator's inputs.",
+            metavar="DTYPE",
+            multiple=True,
+        ),
         several(
             "--input inputs",
             "NAME=SIZES",

@@ -74,9 +74,9 @@ def watch_command(
 
     \b
     Examples:
-      python main.py watch --command ./list_nightlies --only 'Pointwise/*' --output steps.jsonl
-      python main.py watch --command 'git log --reverse --since=1.week --format=%H' \\
-        --build-cmd './make_venv {commit}' --every 1h
+      python main.py watch --command ./list_nightlies --output steps.jsonl
+      python main.py watch --every 1h --build-cmd './make_venv {commit}' \\
+        --command 'git log --reverse --since=1.week --format=%H'
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if build_cmd is not None:
         check_build_command(build_cmd)

@@ -295,7 +295,8 @@ def skipped_lines(budgets: dict[str, str], measured: int) -> list[Line]:
 def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     yield from skipped_notes(comparison)
     least = f"its noise and the minimum effect, {comparison.min_effect}"
-    rest = f"No other case changed by more than {least}."
+    other = "other " if has_tables else ""
+    rest = f"No {other}case changed by more than {least}."
     yield Line(f"{_LEGEND} {rest}" if has_tables else rest, Role.DIM)
     if any(
         difference.verdict in {Verdict.WORSE, Verdict.BETTER} and not difference.verified

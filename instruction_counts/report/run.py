@@ -38,8 +38,6 @@ from instruction_counts.report.document import (
 )
 from instruction_counts.report.format import count_cell, plural, spread_cell, time_cell
 
-LEGEND = "Instructions per iteration (~: inexact), median time ± interquartile range"
-
 _CHANGED = "* files of a build changed during the run (runs show RUN): measure it again"
 _STATES = {"running": Role.WARNING, "interrupted": Role.WARNING, "killed": Role.BAD}
 _FEWEST_DRAWN = 4
@@ -63,7 +61,7 @@ def run_document(
         others = without_metrics(run.cases)
         if others:
             tables.append(results_table(attrs.evolve(run, cases=others)))
-        legends.append(LEGEND)
+        legends.append(legend(run.cases))
     return Document(
         "run",
         answer=_head(run, summary),
@@ -71,6 +69,16 @@ def run_document(
         notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), _tally(run)],
         records=_records(run),
     )
+
+
+def legend(records: Iterable[Record]) -> str:
+    """What the figures of these cases are."""
+    outcomes = [record.outcome for record in records]
+    is_counted = any(outcome.instructions is not None for outcome in outcomes)
+    is_timed = any(outcome.times is not None for outcome in outcomes)
+    counts = ["instructions per iteration (~: inexact)"] if is_counted else []
+    text = ", ".join([*counts, *(["median time ± interquartile range"] if is_timed else [])])
+    return text[:1].upper() + text[1:]
 
 
 def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from instruction_counts.domain.records import Record, Run
 from instruction_counts.report.causes import texts, why
 from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
 from instruction_counts.report.format import count_cell, plural, relative, spread_cell
-from instruction_counts.report.run import LEGEND, doubts
+from instruction_counts.report.run import doubts, legend
 
 FORMAT_VERSION = 1
 """Of the JSON of statements."""
@@ -37,7 +37,7 @@ def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Do
         "statements",
         answer=[Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM)],
         sections=sections,
-        notes=[*([Line(LEGEND, Role.DIM)] if sections else []), *doubts(run)],
+        notes=[*([Line(legend(run.cases), Role.DIM)] if sections else []), *doubts(run)],
         data=_values(statements, run),
     )
 

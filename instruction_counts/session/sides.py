@@ -103,8 +103,11 @@ def _interpreter(name: str, role: str) -> Build | None:
     """The build at that path; None where nothing there can be started, as a result file."""
     path = Path(name).expanduser()
     if "/" in name and ".json" not in name and not path.exists():
+        before, equals, after = name.partition("=")
+        by_name = f"Name the build by an option: {before} --build {name}"
         raise UsageError(
-            f"there is no interpreter, virtual environment or file {name}", "Correct the path."
+            f"there is no interpreter, virtual environment or file {name}",
+            by_name if equals and Path(after).expanduser().exists() else "Correct the path.",
         )
     is_folder = path.is_dir() and (path / "bin" / "python").exists()
     can_start = is_folder or (path.is_file() and os.access(path, os.X_OK))
@@ -171,6 +174,8 @@ def find_run(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Path | i
         number = runs.find(name)
         if number is not None:
             return number, build
+    if text == LAST:
+        raise UsageError("there is no last run: none is stored yet", "Store one:", "run")
     raise no_such_name(f'"{text}" is neither {what} nor a stored run', runs.similar_tags(text))
 
 

@@ -112,6 +112,7 @@ def test_the_comparison_is_written_in_every_form(
         (["99", "98"], '"99" is neither a build, an interpreter, a JSON file nor a stored run'),
         (["a", "a"], "base and new are both a"),
         (["no/python", "a"], "there is no interpreter, virtual environment or file no/python"),
+        ([f"old={sys.executable}", "a"], f"by an option: old --build old={sys.executable}"),
     ],
 )
 def test_a_side_that_is_not_there_is_named(args: list[str], message: str, program: Program) -> None:

@@ -33,11 +33,14 @@ OPTIONS = [
 
 @pytest.mark.parametrize("name", [name for name, _ in commands()], ids=" ".join)
 def test_help_fits_a_screen(name: tuple[str, ...], program: Program) -> None:
-    """Of 40 lines; what few people need is shown on request."""
+    """Of 40 lines and 80 columns; what few people need is shown on request."""
     lines = program.output(*name, "--help").splitlines()
+    everything = program.output(*name, "--help-all").splitlines()
 
+    assert lines[0] == everything[0]
     assert lines[0].startswith("Usage: instruction-counts")
     assert len(lines) <= 40
+    assert [] == [line for line in lines + everything if len(line) > 80]
 
 
 def test_the_help_lists_commands_and_exit_codes(program: Program) -> None:

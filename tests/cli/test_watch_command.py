@@ -46,6 +46,9 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
     assert [0, 0] == [look.code for look in looks]
     assert ["a=/nowhere/a"] == state["seen"]
     assert [1, 0] == [look.err.count("a=/nowhere/a is broken and was skipped") for look in looks]
+    assert ["New builds: 1. New steps: 0.", "There is no new build."] == [
+        look.err.splitlines()[-1] for look in looks
+    ]
 
 
 @pytest.mark.parametrize(

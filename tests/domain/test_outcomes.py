@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.domain.outcomes import Times, median_interval
+from tests.builders import counted
 
 VALUE = st.floats(1e-9, 1e3)
 VALUES = st.lists(VALUE, min_size=1, max_size=300) | st.builds(
@@ -29,6 +31,14 @@ def test_times_are_summed_up_as_numpy_does(values: list[float]) -> None:
     assert pytest.approx([np.mean(values), min(values), max(values)]) == [
         *(times.mean_s, times.min_s, times.max_s)
     ]
+
+
+def test_what_is_large_in_an_outcome_is_not_written_out() -> None:
+    """Where somebody prints a case; its status and count are."""
+    shown = repr(attrs.evolve(counted(1234), times=Times.of([1e-6] * 1000, 1)))
+
+    assert "1234" in shown
+    assert len(shown) < 2000
 
 
 # The interval of the median

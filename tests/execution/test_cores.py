@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -231,6 +232,15 @@ def test_who_waits_says_once_for_whom(tmp_path: Path) -> None:
                 pass
 
     assert [f'waiting for a core: held by process {process.pid}, "{arguments}"'] == said
+
+
+def test_a_program_without_arguments_is_told_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook's, or one that uses the Python interface."""
+    monkeypatch.setattr("sys.argv", ["/home/me/measure.py"])
+    with shared_pool(tmp_path, 0).reserve(1):
+        assert f"{os.getpid()}\nmeasure.py" == (tmp_path / "holder-0").read_text()
 
 
 def test_nobody_is_told_of_lanes_of_the_same_process(tmp_path: Path) -> None:

@@ -72,6 +72,18 @@ failed  MatMul · Python: ValueError: bad   (stmt line 1: x + y)
     )
 
 
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (attrs.evolve(OK, times=None), "Instructions per iteration (~: inexact)"),
+        (Outcome(Status.OK, times=OK.times), "Median time ± interquartile range"),
+    ],
+)
+def test_what_was_not_measured_is_not_explained(outcome: Outcome, expected: str) -> None:
+    """Neither times without any, nor counts."""
+    assert expected == shown(make_run(make_record("a", outcome=outcome)))[-2]
+
+
 def test_each_case_has_a_row() -> None:
     """By build, label and mode, also where a mode has no name."""
     modes = [make_record("Top", "a", runtime=runtime) for runtime in RuntimeMode]

@@ -12,6 +12,7 @@ import pytest
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.session.sides import LazyStore, find_whole_run, read_side, stored_number
 from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.store import Store
 from instruction_counts.system.program import DATABASE_VARIABLE
 from tests.fakes import make_record, make_run
 
@@ -116,6 +117,18 @@ def test_what_is_not_there_is_named_without_a_store(text: str, none: LazyStore) 
     message = "no such database" if text == "nightly" else f"there is no file {name}"
     with pytest.raises(UsageError, match=message):
         read_side(text, none)
+
+
+def test_the_last_run_is_none_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no database, and where it is empty."""
+    monkeypatch.setenv(DATABASE_VARIABLE, str(tmp_path / "runs.db"))
+    with LazyStore(None) as runs, pytest.raises(UsageError, match="no last run: none is stored"):
+        read_side("last", runs)
+    Store.open(tmp_path / "runs.db").close()
+    with LazyStore(None) as runs, pytest.raises(UsageError, match="no last run: none is stored"):
+        read_side("last", runs)
 
 
 def test_a_run_is_not_there_where_no_option_names_a_database(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from worker.catalogue import count_calls, is_operator, native_names, plain, python_sources
+from worker.catalogue import count_calls, is_operator, plain, python_sources
 from worker.catalogue import public_operators as answer_to_public_operators
 
 
@@ -107,13 +107,6 @@ def test_what_is_deprecated_says_so_itself(doc: str | None, expected: bool) -> N
     assert expected is is_operator(torch, "torch.Tensor", "add", function, "add")
 
 
-def test_native_names_are_those_of_operators_on_tensors() -> None:
-    """As the dispatcher knows them."""
-    assert {"add", "_sparse_mm"} == (
-        native_names(torch) & {"add", "_sparse_mm", "can_cast", "backward", "aten::add"}
-    )
-
-
 # Calls
 
 
@@ -121,15 +114,12 @@ def test_native_names_are_those_of_operators_on_tensors() -> None:
     ("text", "namespace"),
     [
         ("torch.norm(x)", "torch"),
-        ("(torch.norm(x))", "torch"),
         ("torch.linalg.norm(x)", "torch.linalg"),
         ("linalg.norm(x)", "torch.linalg"),
         ("F.norm(x)", "torch.nn.functional"),
-        ("nn.functional.norm(x)", "torch.nn.functional"),
         ("torch.nn.functional.norm(x)", "torch.nn.functional"),
         ("x.norm(2)", "torch.Tensor"),
         ("f(x).norm(2)", "torch.Tensor"),
-        ("x[0].norm(2)", "torch.Tensor"),
         ("mytorch.norm(x)", "torch.Tensor"),
         ("a.F.norm(x)", "torch.Tensor"),
         (f"{'x' * 100}.torch.norm(x)", "torch.Tensor"),
@@ -140,16 +130,13 @@ def test_a_call_counts_where_it_is_looked_up(text: str, namespace: str) -> None:
     assert {(namespace, "norm"): 1} == count_calls(iter([text]))
 
 
-def test_what_is_not_called_does_not_count() -> None:
-    """Names alone say nothing."""
-    assert {} == count_calls(iter(["torch.norm", "norm(x)", "x.norm = 3", ".5(x)"]))
-
-
 def test_calls_add_up_over_files() -> None:
-    """And over the lines of each."""
-    counts = count_calls(iter(["x.add(y).add(z)\nx.add(y)", "x.add(y)"]))
+    """And over the lines of each; what is not called does not count."""
+    other = ["torch.norm", "norm(x)", "x.norm = 3", ".5(x)"]
 
-    assert 4 == counts["torch.Tensor", "add"]
+    assert {("torch.Tensor", "add"): 4} == count_calls(
+        iter(["x.add(y).add(z)\nx.add(y)", "x.add(y)", *other])
+    )
 
 
 def test_tests_and_what_programs_wrote_are_no_sources(tmp_path: Path) -> None:

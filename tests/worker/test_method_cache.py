@@ -58,21 +58,16 @@ def slots(lookups: list[method_cache.Lookup]) -> Counter[int]:
     )
 
 
-def seen() -> list[method_cache.Lookup]:
-    """What two calls look up."""
+def test_what_is_looked_up_is_seen() -> None:
+    """On the type of the object, wherever it is found; the table is emptied first."""
+    Base().method()
     lookups = Lookups()
     for _ in range(2):
         lookups.begin()
         Derived().own()
         Derived().method()
         lookups.end()
-    return lookups.rows()
-
-
-def test_what_is_looked_up_is_seen() -> None:
-    """On the type of the object, wherever it is found; the table is emptied first."""
-    Base().method()
-    rows = seen()
+    rows = lookups.rows()
 
     assert {(HERE, "Derived", "own", 0), (HERE, "Derived", "method", 0)} <= {*rows}
     assert (HERE, "Base", "method", 0) not in rows
@@ -95,16 +90,11 @@ def test_a_name_lies_where_the_table_has_it() -> None:
     }
 
 
-def look_up_by_a_new_string() -> None:
-    """As C code does."""
-    ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Base()), b"absent_from_all")
-
-
 def test_a_name_that_is_made_anew_lies_anywhere() -> None:
-    """It is not the string that Python code would use."""
+    """As C code does, and no string that Python code would use."""
     lookups = Lookups()
     lookups.begin()
-    look_up_by_a_new_string()
+    ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Base()), b"absent_from_all")
     lookups.end()
 
     assert (HERE, "Base", "absent_from_all", -1) in lookups.rows()
