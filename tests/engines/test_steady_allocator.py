@@ -106,15 +106,9 @@ class Library:
 
 def output_of(*command: str | Path, **environment: str) -> str:
     """What a command prints, in an environment of nothing else."""
-    finished = subprocess.run(
-        list(map(str, command)),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=600,
-        env={"PATH": os.environ["PATH"], "LD_BIND_NOW": "1", **environment},
-    )
-    return finished.stdout
+    variables = {"PATH": os.environ["PATH"], "LD_BIND_NOW": "1", **environment}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
