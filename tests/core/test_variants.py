@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedVariants
+from instruction_counts.core.api import GroupedSetup, GroupedVariants
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Language
 from instruction_counts.core.variants import VariantsBlock, pair_lines, parse_block
@@ -21,11 +20,6 @@ SECTIONS = st.dictionaries(LABELS, st.lists(st.tuples(PY_LINES, CPP_LINES), max_
 SHAPED_TEXT = st.lists(
     st.sampled_from(["# @a", "// @a", "# @", "# @setup", "// @Global Setup", "x", "", "  y;", "#"])
 ).map("\n".join)
-
-
-def stmts(variants: dict[tuple[str, ...], GroupedBenchmark]) -> dict[tuple[str, ...], Any]:
-    """The two statements of each benchmark."""
-    return {label: (group.py_fwd_stmt, group.cpp_fwd_stmt) for label, group in variants.items()}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +124,10 @@ def test_generated_blocks_pair_up_line_by_line(sections: dict[str, list[tuple[st
             suffix = () if len(pairs) == 1 else (f"Case: {number:>2}",)
             expected[label, *suffix] = pair
     assume(expected)
-    assert expected == stmts(GroupedVariants(py_block, cpp_block))
+    variants = GroupedVariants(py_block, cpp_block)
+    assert expected == {
+        label: (group.py_fwd_stmt, group.cpp_fwd_stmt) for label, group in variants.items()
+    }
 
 
 @given(st.text() | SHAPED_TEXT, st.text() | SHAPED_TEXT)

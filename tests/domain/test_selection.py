@@ -86,12 +86,10 @@ def test_a_node_takes_everything_below_it(label: Label, depth: int) -> None:
     [
         (Selection(), [0, 1, 2, 3, 4, 5, 6, 7]),
         (Selection(languages=("C++",)), [1]),
-        (Selection(languages=("C++", "Python")), [0, 1, 2, 3, 4, 5, 6, 7]),
         (Selection(runtimes=("TorchScript",)), [2]),
         (Selection(runtimes=("",)), [7]),
         (Selection(autograds=("Forward + Backward",)), [4]),
         (Selection(autograds=("",)), [7]),
-        (Selection(num_threads=(2,)), [3]),
         (Selection(num_threads=(1, 2), runtimes=("TorchScript", "")), [2, 7]),
         (Selection(("*/add",), ("Python",), ("Eager",), ("Forward",), (1,)), [0]),
     ],

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from instruction_counts.domain.bounds import Bounds, Count
 from instruction_counts.domain.errors import DataError, ValidationError
-from instruction_counts.reading import documents
 from instruction_counts.reading.structure import (
     Check,
     Inline,
@@ -27,7 +26,6 @@ from instruction_counts.reading.structure import (
     Several,
     Text,
     among,
-    located,
     read_as,
     refuse,
     require_version,
@@ -311,15 +309,6 @@ def test_every_mismatch_of_a_file_is_named(
 
     assert len(expected) == len(said)
     assert all(text in problem for text, problem in zip(expected, said, strict=True)), said
-
-
-def test_what_spans_the_file_is_refused_at_its_place(tmp_path: Path) -> None:
-    """After the values are known."""
-    path = tmp_path / "a.yaml"
-    path.write_text("parts:\n- {name: a}\n- {name: a}\n", encoding="utf-8")
-    error = located(documents.read(path), [Mismatch("unique names", at=("parts", 1, "name"))])
-
-    assert f'{path}:3:10: $.parts[1].name\n  found     "a"\n  expected  unique names' == str(error)
 
 
 def test_plain_values_are_refused_without_lines() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -16,12 +15,13 @@ import pytest
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.events import Event, Finished, Progress, Silent
+from instruction_counts.execution.events import Event, Finished
 from instruction_counts.session.measuring import Measured, MeasuredRun
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, exporter_to, make_orders
+from tests.session.fakes import Remarks
 from tests.small_disk import fill, small_disk
 from tests.storage.postgresql import Server
 
@@ -31,33 +31,17 @@ CASES = 12
 ACTIONS: TypeAlias = dict[int, Callable[[], None]]
 
 
-class _Remarks(Silent):
-    """Keeps what it is given."""
+class _Remarks(Remarks):
+    """Lets a case begin when the one before it has been stored, as far as that is possible."""
 
     def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.errors: list[str] = []
+        super().__init__()
         self.handled = threading.Semaphore(1)
-        """A case begins when the one before it has been stored, as far as that is possible."""
-
-    @contextlib.contextmanager
-    def progress(self, total: int) -> Iterator[Progress]:
-        """See `Observer`."""
-        del total
-        yield self
 
     def show(self, event: Event) -> None:
         """See `Progress`."""
         if isinstance(event, Finished):
             self.handled.release()
-
-    def note(self, text: str) -> None:
-        """Keep it."""
-        self.notes.append(text)
-
-    def error(self, text: str) -> None:
-        """Keep it."""
-        self.errors.append(text)
 
 
 @attrs.frozen

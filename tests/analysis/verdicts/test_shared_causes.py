@@ -31,9 +31,6 @@ def native(name: str, change: int) -> Cause:
     return Cause(CauseKind.NATIVE, name, 1000, 1000 + change, where="libtorch_cpu.so")
 
 
-LOCK = native("lock", -400)
-
-
 def case(label: str, change: int, *causes: Cause, verdict: Verdict = Verdict.WORSE) -> Difference:
     """A case that changed for these causes."""
     return difference(10_000, 10_000 + change, label=label, verdict=verdict, causes=causes)
