@@ -58,7 +58,9 @@ def clear(kind: str | None) -> None:
 @output_options()
 def env_command(builds: tuple[Build, ...], outputs: Outputs) -> None:
     """Show the fingerprint of each build: everything that can change a count besides the code."""
-    facts = [probe(build) for build in builds or (default_build(),)]
+    settings = MeasurementSettings()
+    probed = [probe(build) for build in builds or (default_build(),)]
+    facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
     data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
     notes = [
         Line(f"{found.build.name}: missing: {requirement}", Role.WARNING)

@@ -1,7 +1,8 @@
-"""``cache`` and ``selftest``, called as the console script calls them."""
+"""``cache``, ``selftest`` and ``env``, called as the console script calls them."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -96,3 +97,11 @@ def test_an_unknown_kind_is_an_error_and_nothing_is_removed(
 def test_a_selftest_of_nothing_is_an_error(args: list[str], message: str, program: Program) -> None:
     """It must not pass because there was nothing to count."""
     assert message in program.error("selftest", *args)
+
+
+def test_a_fingerprint_has_the_allocator_that_counts_use(program: Program) -> None:
+    """So that it can be held against that of a run or a baseline."""
+    (fingerprint,) = json.loads(program.output("env", "--format", "json")).values()
+
+    assert "steady" == fingerprint["allocator"]
+    assert fingerprint["torch"]
