@@ -66,9 +66,8 @@ def bisect_command(
     \b
     Examples:
       python main.py bisect MatMul/mm --language c++ --build nightlies.yaml
-      python main.py bisect MatMul/mm --language c++ \\
-        --command 'git log --reverse --format=%H v1..v2' \\
-        --build-cmd './make_venv {commit}'
+      python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \\
+        --command 'git log --reverse --format=%H v1..v2'
     """  # noqa: D301 - \b keeps click from reflowing the examples
     selection = attrs.evolve(asked.selection, only=(label,))
     only_case(asked.definitions, selection)

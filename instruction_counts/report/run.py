@@ -103,6 +103,8 @@ def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
 def results_table(run: Run) -> Table:
     """All cases but those that a time budget skipped, with the metrics that have a column.
 
+    There are columns of times if any was taken.
+
     A row has a mode of a benchmark in all languages; those of a label stand below each other.
     """
     tried = [record for record in run.cases if not record.outcome.skipped_by_budget]
@@ -113,7 +115,9 @@ def results_table(run: Run) -> Table:
     known = {name for record in run.cases for name in record.outcome.metrics}
     shown = tuple(metric for metric in metrics() if metric.has_column and metric.name in known)
     languages = [lang for lang in Language if any(record.language is lang for record in tried)]
-    columns = [column for language in languages for column in _columns(language, shown)]
+    is_timed = any(record.outcome.times is not None for record in tried)
+    end = None if is_timed else -2
+    columns = [column for lang in languages for column in [*_columns(lang, shown)][:end]]
     rows = []
     above: Label = ()
     for records in by_mode.values():
@@ -123,7 +127,7 @@ def results_table(run: Run) -> Table:
             rows.append(Row([label[0], *[""] * len(columns)], role=Role.STRONG))
         name = " / ".join(label[1:]) or label[0]
         text = ", ".join(filter(None, ["" if label == above else name, mode]))
-        cells = (cell for lang in languages for cell in _cells(records.get(lang), shown))
+        cells = (cell for lang in languages for cell in [*_cells(records.get(lang), shown)][:end])
         key = " · ".join(filter(None, [" / ".join(label), mode]))
         indent = (2 if len(label) > 1 else 0) + (2 if label == above else 0)
         rows.append(Row([text, *cells], key, indent=indent))

@@ -240,21 +240,18 @@ def test_malformed_text_is_refused_with_its_place_and_what_was_expected(
     assert len(str(caught.value)) < 500
 
 
-def test_a_combined_file_is_refused_where_one_part_is_expected() -> None:
-    """Taking the first part for the whole would lose instructions."""
-    for reader in (read, read_totals):
-        with pytest.raises(CallgrindFormatError, match="one complete totals: line"):
-            reader(STORED / "four_parts.out")
-
-
-def test_no_proper_beginning_of_a_profile_is_taken_for_one(tmp_path: Path) -> None:
-    """A dump that was cut off must not count fewer instructions."""
+@pytest.mark.parametrize("reader", [read, read_totals])
+def test_no_beginning_of_a_file_is_taken_for_all_of_it(
+    tmp_path: Path, reader: Callable[[Path], object]
+) -> None:
+    """A dump that was cut off, or one part of several, must not count fewer instructions."""
+    with pytest.raises(CallgrindFormatError, match="one complete totals: line"):
+        reader(STORED / "four_parts.out")
     whole, path = (STORED / "window.out").read_bytes(), tmp_path / "cut"
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        for reader in (read, read_totals):
-            with pytest.raises(CallgrindFormatError):
-                reader(path)
+        with pytest.raises(CallgrindFormatError):
+            reader(path)
 
 
 @pytest.mark.parametrize("text", ["# x\nevents: Cy\ntotals: 5\n", "# x\ntotals: 5\n"])
@@ -305,18 +302,17 @@ def test_self_costs_agree_with_callgrind_annotate(path: Path) -> None:
     assert sum(profile.exclusive.values()) == profile.totals == read_totals(path)
 
 
-def test_recursive_calls_are_all_counted() -> None:
-    """fib(0) to fib(9) call fib 266 times from inside."""
-    calls = read(STORED / "recursion.out").calls
-    numbers = [n for (one, other), (n, _) in calls.items() if one.name == other.name == "fib"]
-    assert numbers == [266]
+@pytest.mark.parametrize("name", ["recursion", "jumps_and_addresses", "cache_events"])
+def test_recursive_calls_are_all_counted(name: str) -> None:
+    """fib(0) to fib(9) call fib 266 times from inside, with whatever options it was recorded.
 
+    That is, with jumps and addresses, or with a simulated cache: functions cost the same.
+    """
+    profile = read(STORED / f"{name}.out")
+    calls = profile.calls.items()
 
-@pytest.mark.parametrize("other", ["jumps_and_addresses", "cache_events"])
-def test_options_of_callgrind_do_not_change_what_the_functions_cost(other: str) -> None:
-    """The same program, recorded with jumps and addresses, or with a simulated cache."""
-    expected = read(STORED / "recursion.out")
-    assert read(STORED / f"{other}.out").exclusive == expected.exclusive
+    assert [266] == [n for (one, other), (n, _) in calls if one.name == other.name == "fib"]
+    assert profile.exclusive == read(STORED / "recursion.out").exclusive
 
 
 # Properties

@@ -81,7 +81,10 @@ failed  MatMul · Python: ValueError: bad   (stmt line 1: x + y)
 )
 def test_what_was_not_measured_is_not_explained(outcome: Outcome, expected: str) -> None:
     """Neither times without any, nor counts."""
-    assert expected == shown(make_run(make_record("a", outcome=outcome)))[-2]
+    lines = shown(make_run(make_record("a", outcome=outcome)))
+
+    assert expected == lines[-2]
+    assert (outcome.times is not None) == any("time" in line for line in lines[:-2])
 
 
 def test_each_case_has_a_row() -> None:

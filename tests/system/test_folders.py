@@ -118,15 +118,15 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path, name: str) -> None:
         take(tmp_path / name, "Do this")
 
 
-def _take_and_fill(folder: Path) -> None:
-    take(folder, "", is_cache=True)
-    (folder / f"{os.getpid()}").touch()
-
-
 def test_processes_that_begin_at_once_share_a_new_folder(tmp_path: Path) -> None:
     """None takes it for somebody else's."""
+
+    def take_and_fill() -> None:
+        take(tmp_path / "c", "", is_cache=True)
+        (tmp_path / "c" / f"{os.getpid()}").touch()
+
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=_take_and_fill, args=(tmp_path / "c",)) for _ in range(8)]
+    processes = [context.Process(target=take_and_fill) for _ in range(8)]
     for process in processes:
         process.start()
     for process in processes:

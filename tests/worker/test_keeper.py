@@ -49,17 +49,10 @@ def test_a_process_that_left_its_session_ends_with_the_command(tmp_path: Path) -
     assert not Path(f"/proc/{file.read_text()}").exists()
 
 
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [("exit 7", 7), *((f"kill -{number} $$", -number) for number in (6, 9, 15))],
-)
-def test_it_ends_as_the_command_did(script: str, code: int) -> None:
-    """A program that ends by itself is distinguished from one that was killed."""
-    assert keep("/bin/sh", "-c", script).wait() == code
-
-
-def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
-    """On stderr, where the output of workers is read."""
+def test_it_ends_as_the_command_did(capfd: pytest.CaptureFixture[str]) -> None:
+    """One that ends by itself is told from one that was killed; one that is not there is named."""
+    scripts = {7: "exit 7", **{-number: f"kill -{number} $$" for number in (6, 9, 15)}}
+    assert [*scripts] == [keep("/bin/sh", "-c", script).wait() for script in scripts.values()]
     keep("/nowhere/at/all").wait()
 
     assert "/nowhere/at/all does not start: No such file or directory\n" == capfd.readouterr().err

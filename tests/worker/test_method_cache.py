@@ -149,15 +149,13 @@ def test_names_of_one_type_that_share_a_slot_are_counted() -> None:
     assert 1 == MethodCache().separate([(HERE, "Base", name, 0) for name in pair])
 
 
-def test_names_are_placed_where_no_two_share_a_slot() -> None:
-    """Of 300 many would."""
-    names = method_cache.place([f"a_{'long_' * (number % 9)}{number}" for number in range(300)])
-
-    assert 300 == len({id(name) >> 3 & 4095 for name in names})
-
-
 def test_a_placed_name_is_the_one_that_code_uses() -> None:
-    """Names in code are interned; one that is there stays, as whoever has it goes on using it."""
+    """Names in code are interned; one that is there stays, as whoever has it goes on using it.
+
+    No two share a slot, of 300 of which many would.
+    """
+    names = method_cache.place([f"a_{'long_' * (number % 9)}{number}" for number in range(300)])
+    assert 300 == len({id(name) >> 3 & 4095 for name in names})
     there = sys.intern("a_name_that_is_there_already")
     placed, same = method_cache.place(["a_name_that_code_uses_later", there])
 
