@@ -64,10 +64,12 @@ def test_a_mode_is_itself_after_a_round_trip(fused: Runtime) -> None:
         RuntimeMode("Unheard of")
 
 
-def test_a_runtime_cannot_be_registered_twice(fused: Runtime) -> None:
-    """One of both would be hidden."""
+def test_a_runtime_is_registered_once_and_needs_a_signature(fused: Runtime) -> None:
+    """One of both would be hidden, and the inputs would not be known."""
     with pytest.raises(ValueError, match="registered already"):
         register(fused)
+    with pytest.raises(DefinitionError, match=f'runtime "{fused.mode.option}" needs it'):
+        GroupedStmts("y = x", runtimes=("fused",))
 
 
 @pytest.mark.parametrize("runtimes", [("unheard",), ("eager",), ("explicit",), "torchscript"])
@@ -86,9 +88,3 @@ def test_a_runtime_with_a_flag_can_be_asked_for_by_name(name: str) -> None:
     )
 
     assert by_flag == by_name
-
-
-def test_a_runtime_needs_a_signature(fused: Runtime) -> None:
-    """The inputs would not be known."""
-    with pytest.raises(DefinitionError, match=f'runtime "{fused.mode.option}" needs it'):
-        GroupedStmts("y = x", runtimes=("fused",))
