@@ -179,7 +179,7 @@ def storing(folder: Path, cases: int) -> list[Figure]:
         "runs show": (("runs", "show", "1"), ""),
         "history of a case": (("history", label), ""),
         "explain a case": (("explain", "1", "2", label), ""),
-        "runs export as JSON": (("runs", "export", "1", str(folder / "run.json")), ""),
+        "runs show as JSON": (("runs", "show", "1", "--output", str(folder / "run.json")), ""),
     }
     figures = [
         Figure("storing an outcome", "", f"{1000 * stored / cases:.1f} ms"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import sys
 import textwrap
 import types
 from collections.abc import Mapping
@@ -207,7 +206,7 @@ def _fits(value: Any, kind: Any) -> bool:
         pairs = value.items() if isinstance(value, dict) else [(None, None)]
         return all(_fits(key, kinds[0]) and _fits(part, kinds[1]) for key, part in pairs)
     if kind is float:  # neither infinite, nor an int that no float can be
-        return type(value) in {int, float} and abs(value) <= sys.float_info.max
+        return type(value) in {int, float} and abs(value) < 1e308
     return type(value) is kind and not (kind is int and value < 0)
 
 

@@ -58,7 +58,7 @@ def test_their_ids_depend_on_no_clock_seed_or_folder(
 def test_they_begin_with_default_signals(processes: int) -> None:
     """Also in the background and under nohup, where some are ignored."""
     shell = ["sh", "-c", 'trap "" INT QUIT HUP TERM; exec "$@"', "sh"]
-    tests = ROOT / "tests" / "cli" / "test_interrupts.py"
+    tests = ROOT / "tests" / "cli" / "test_surroundings.py"
     done = subprocess.run(
         [*shell, *PYTEST, "-n", str(processes), str(tests)],
         cwd=ROOT,

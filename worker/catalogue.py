@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections import Counter
@@ -21,13 +20,12 @@ from .installed import Message, identity, import_torch, torch_folder
 _NAMESPACE = "aten::"
 
 
-# ---------------------------------------------------------------------------------------------
 # Which torch this is
-# ---------------------------------------------------------------------------------------------
 
 
 def locate(request: Message) -> Message:
     """The folder of torch, its version file, and size and time of its libraries."""
+    del request
     root = torch_folder()
     version = root / "version.py"
     libraries = [*root.glob("_C*.so"), *root.glob("lib/libtorch*.so*")]
@@ -39,7 +37,6 @@ def locate(request: Message) -> Message:
             for path in sorted(libraries)
             if path.exists()
         ],
-        "sources": _sources(root) if request.get("sources") else "",
     }
 
 
@@ -58,19 +55,7 @@ def _has(torch: Any, name: str) -> bool:
     return True
 
 
-def _sources(root: Path) -> str:
-    """What is another one as soon as a Python file comes, goes, or has another time or size."""
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        about = path.stat()
-        state = (str(path.relative_to(root)), about.st_mtime_ns, about.st_size)
-        digest.update(repr(state).encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
-
-
-# ---------------------------------------------------------------------------------------------
 # Schemas
-# ---------------------------------------------------------------------------------------------
 
 
 def schemas(request: Message) -> Message:
@@ -126,9 +111,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-# ---------------------------------------------------------------------------------------------
 # Public operators
-# ---------------------------------------------------------------------------------------------
 
 
 _FUNCTIONAL = "torch.nn.functional"

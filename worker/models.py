@@ -74,9 +74,7 @@ def trace(request: Message) -> Message:
     }
 
 
-# ---------------------------------------------------------------------------------------------
 # Models and their inputs
-# ---------------------------------------------------------------------------------------------
 
 
 def _load(torch: Any, request: Message) -> Tuple[Any, Any, bool]:
@@ -183,9 +181,7 @@ def _inputs(torch: Any, request: Message) -> Tuple[List[Any], Message]:
     return args, kwargs
 
 
-# ---------------------------------------------------------------------------------------------
 # Errors
-# ---------------------------------------------------------------------------------------------
 
 
 def _failing(request: Message, error: Exception) -> RefusalError:

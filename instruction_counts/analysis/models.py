@@ -125,10 +125,8 @@ class MeasuredModel:
     @property
     def total(self) -> Amount:
         """What shares are shares of: the whole where it was measured, else the sum."""
-        return Amount(
-            self.whole.instructions or self.sum_of_layers.instructions,
-            self.whole.time_s or self.sum_of_layers.time_s,
-        )
+        whole, layers = self.whole, self.sum_of_layers
+        return Amount(whole.instructions or layers.instructions, whole.time_s or layers.time_s)
 
 
 def models_in(records: Iterable[Record]) -> tuple[str, ...]:

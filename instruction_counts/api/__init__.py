@@ -17,7 +17,6 @@ statement failed. Mistakes in definitions are `DefinitionErrors`.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
@@ -32,6 +31,7 @@ from instruction_counts.api.arguments import (
     SideLike,
     StoredLike,
     builds_of,
+    comparison_request,
     definitions_of,
     effect_of,
     given_side,
@@ -73,8 +73,7 @@ from instruction_counts.session.checking import (
     Check,
     CheckRequest,
     accept_run,
-    check_build,
-    check_run,
+    check_side,
 )
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.explaining import explain_sides
@@ -201,16 +200,11 @@ def check(
         limits=read_limits(Path(limits)) if isinstance(limits, str | Path) else limits,
         allow_different=allow_different,
     )
+    cases = definitions_of(definitions), selection_of(**select)
+    how = ComparisonRequest(*cases, settings, layouts=layouts, stores=db is not None)
     asked = given_side(default_build() if new is None else new)
-    if not isinstance(asked, Build):
-        with LazyStore(db) as runs:
-            return check_run(asked, request, runs)
-    with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Store.open(db)) if db is not None else None
-        found = check_build(
-            *(asked, request, definitions_of(definitions), settings, store, observer),
-            layouts=layouts,
-        )
+    with LazyStore(db) as runs:
+        found = check_side(asked, request, how, runs, observer)
     if found.interrupted:
         raise KeyboardInterrupt
     return found
@@ -242,8 +236,7 @@ def explain(
     """
     selection = attrs.evolve(selection_of(**modes), only=(label,))
     with LazyStore(db) as runs:
-        given = [_stored(side) for side in (run, new) if side is not None]
-        sides = [read_side(side, runs) if isinstance(side, str) else side for side in given]
+        sides = [read_side(_stored(side), runs) for side in (run, new) if side is not None]
         return as_kind(Explained, explain_sides(sides, selection, runs.completed))
 
 
@@ -282,24 +275,20 @@ def bisect(
     *,
     definitions: Cases = STANDARD,
     settings: MeasurementSettings = _SETTINGS,
-    min_effect: str | Effect = MIN_EFFECT,
-    layouts: int | None = None,
     db: str | Path | None = None,
     observer: Observer = _SILENT,
-    **select: Unpack[Select],
+    **how: Unpack[Comparing],
 ) -> Bisected:
     """Find the builds between which a case changed; only builds that this needs are measured.
 
     Args:
-        label: a glob over the label path; with ``select``, it has to leave one case.
+        label: a glob over the label path; with the modes, it has to leave one case.
         builds: at least two, the oldest first: paths by their names, or as for `measure`.
         definitions: where the case is defined.
         settings: see `measure`.
-        min_effect: see `Comparing`.
-        layouts: see `Comparing`.
         db: the database that runs are stored in, and counts known from, by default the user's own.
         observer: see `measure`.
-        select: see `Select`, but for ``only``.
+        how: see `Comparing`, but for ``only``.
 
     Raises:
         UsageError: not exactly one case is selected, or there are fewer than two builds.
@@ -311,10 +300,8 @@ def bisect(
     makers = {made.name: (lambda build=made: build) for made in builds_of(builds)}
     if len(makers) < 2:
         raise UsageError("a bisection needs at least two builds", "Give more builds.")
-    selection = attrs.evolve(selection_of(**select), only=(label,))
-    request = ComparisonRequest(
-        definitions_of(definitions), selection, settings, effect_of(min_effect), layouts
-    )
+    how["only"] = label
+    request = comparison_request(definitions, settings, how)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, observer)
     if not found.is_conclusive:

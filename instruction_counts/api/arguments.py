@@ -15,10 +15,12 @@ from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.core.utils import flatten
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.sources.registry import Source
 
@@ -92,6 +94,21 @@ def selection_of(
         tuple(mode_of("runtime", RuntimeMode, name) for name in _texts(runtimes)),
         tuple(mode_of("autograd mode", AutogradMode, name) for name in _texts(autograds)),
     )
+
+
+def comparison_request(
+    definitions: Cases, settings: MeasurementSettings, how: Comparing
+) -> ComparisonRequest:
+    """What is compared, and how.
+
+    Raises:
+        UsageError: an argument cannot be read.
+    """
+    select: Any = {**how}
+    effect = effect_of(select.pop("min_effect", MIN_EFFECT))
+    layouts = select.pop("layouts", None)
+    cases = definitions_of(definitions)
+    return ComparisonRequest(cases, selection_of(**select), settings, effect, layouts)
 
 
 def mode_of(kind: str, modes: type[Mode], name: str) -> str:

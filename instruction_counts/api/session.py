@@ -16,8 +16,8 @@ from instruction_counts.api.arguments import (
     Select,
     SideLike,
     builds_of,
+    comparison_request,
     definitions_of,
-    effect_of,
     given_side,
     mode_of,
     selection_of,
@@ -27,12 +27,11 @@ from instruction_counts.api.values import Comparison, Result, Run, StatementErro
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.outcomes import FailureKind, Status
 from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
-from instruction_counts.session.comparing import ComparisonRequest, compare_sides
+from instruction_counts.session.comparing import compare_sides
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.session.timing import Timed, time_statements
 from instruction_counts.sources.definitions import STANDARD, load_cases
@@ -373,14 +372,8 @@ def compare(
         DataError: a file or the database cannot be read.
         BuildError: a build cannot be measured.
     """
-    select: Any = {**how}
-    min_effect, layouts = select.pop("min_effect", MIN_EFFECT), select.pop("layouts", None)
-    request = ComparisonRequest(
-        STANDARD if definitions is None else definitions_of(definitions),
-        selection_of(**select),
-        settings,
-        effect_of(min_effect),
-        layouts,
+    request = attrs.evolve(
+        comparison_request(STANDARD if definitions is None else definitions, settings, how),
         defined_only=definitions is not None,
         stores=db is not None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,11 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import Amount
 from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.report import format as fmt
+from instruction_counts.report.comparison import comparison_document
+from instruction_counts.report.document import Column, Document, Table, Unit
+from instruction_counts.report.document import Row as TableRow
+from instruction_counts.report.explain import explanation_document
+from instruction_counts.report.history import bisection, history
 from instruction_counts.report.renderers import renderer_for
 from instruction_counts.report.run import run_document
 from instruction_counts.session import bisecting, explaining, histories
@@ -55,26 +59,15 @@ class Tabular:
             raise UsageError("pandas is not installed", "pip install pandas") from error
         return pandas.DataFrame(self.table())
 
+    def _document(self) -> Document:
+        """What a notebook shows, and files that are no JSON hold."""
+        raise NotImplementedError
+
     def _repr_html_(self) -> str:
-        rows = self.table()
-        if not rows:
-            return f"<p>{html.escape(repr(self))}</p>"
-        heads = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
-        lines = [
-            "".join(f"<td>{html.escape(_shown(value))}</td>" for value in row.values())
-            for row in rows[:_MOST_SHOWN]
-        ]
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        more = f"<p>and {len(rows) - _MOST_SHOWN:,} more</p>" if len(rows) > _MOST_SHOWN else ""
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"
+        # Imported here: Jinja2 is for notebooks alone.
+        from instruction_counts.report.renderers.html import fragment  # noqa: PLC0415
 
-
-def _shown(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "" if value is None else str(value)
+        return fragment(self._document(), _MOST_SHOWN)
 
 
 def as_kind(kind: type[_Value], value: Any) -> _Value:
@@ -147,6 +140,9 @@ class Run(records.Run, Tabular):
         names = dict.fromkeys(name for row in rows for name in row)
         return [{name: row.get(name) for name in names} for row in rows]
 
+    def _document(self) -> Document:
+        return run_document(self)
+
     def __repr__(self) -> str:
         """Short: a record holds every function that was counted."""
         return f"<Run of {fmt.plural(len(self.cases), 'case')} on {', '.join(self.builds)}>"
@@ -170,6 +166,9 @@ class Comparison(comparison.Comparison, Tabular):
             for found in self.differences
         ]
 
+    def _document(self) -> Document:
+        return comparison_document(self)
+
     def __repr__(self) -> str:
         said = ", ".join(f"{number:,} {verdict.value}" for verdict, number in self.tally.items())
         return f"<Comparison of {self.base.title} with {self.new.title}: {said or 'no case'}>"
@@ -191,6 +190,9 @@ class Explained(explaining.Explained, Tabular):
             }
             for found in self.difference.functions
         ]
+
+    def _document(self) -> Document:
+        return explanation_document(self)
 
     def __repr__(self) -> str:
         sides = " with ".join(side.title for side in self.sides)
@@ -220,6 +222,9 @@ class History(histories.Histories, Tabular):
                 ]
         return rows
 
+    def _document(self) -> Document:
+        return history(self.series, self.causes)
+
     def __repr__(self) -> str:
         return f"<History of {fmt.plural(len(self.series), 'case')}>"
 
@@ -238,6 +243,9 @@ class Bisected(bisecting.Found, Tabular):
             }
             for change in self.changes
         ]
+
+    def _document(self) -> Document:
+        return bisection(self)
 
     def __repr__(self) -> str:
         return f"<Bisected {len(self.builds)} builds: {fmt.plural(len(self.changes), 'change')}>"
@@ -299,10 +307,20 @@ class Result(Tabular):
             for function in found
         ]
 
+    def _document(self) -> Document:
+        columns = (
+            Column("function", "function"),
+            Column("library", "library"),
+            Column("instructions", "instructions", Unit.COUNT),
+        )
+        rows = (TableRow(list(row.values())) for row in self.table())
+        functions = Table("functions", "", columns, rows)
+        return Document("result", answer=[repr(self)], sections=[functions])
+
     def __repr__(self) -> str:
         outcome, parts = self.record.outcome, []
         if outcome.instructions is not None:
             parts.append(f"{fmt.count(outcome.instructions)} instructions")
         if outcome.times is not None:
-            parts.append(fmt.median(outcome.times))
+            parts.append(fmt.duration(outcome.times.median_s))
         return f"<{self.record.key.title}: {', '.join(parts) or outcome.status.value}>"

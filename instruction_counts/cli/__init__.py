@@ -11,8 +11,7 @@ from instruction_counts import __version__
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Group
-from instruction_counts.cli.interrupts import interrupts
-from instruction_counts.cli.streams import lossy_streams
+from instruction_counts.cli.surroundings import interrupts, lossy_streams
 from instruction_counts.core.errors import DefinitionError, DefinitionErrors
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.program import PROGRAM, program_name
@@ -30,13 +29,15 @@ _COMMANDS = {
     "list": "List the selected cases.",
     "operators": "List operators and their coverage; measure one over many sizes.",
     "show": "Show the code of a case as it will be executed.",
-    "runs": "List, show, export, import, tag and delete stored runs.",
+    "runs": "List, show, import, tag and delete stored runs.",
     "selftest": "Check that counts repeat on this machine.",
     "cache": "Show or clear what is kept between runs.",
     "generate": "Split models into their unique layers, as a definition file.",
     "predict": "Add up the layers of a model, and compare with the whole.",
     "env": "Show the fingerprint of a build: what can change its counts.",
 }
+_MODULES = {"show": "list", "cache": "machine", "env": "machine", "selftest": "machine"}
+"""Commands that share the module of another; the others have one of their own."""
 
 
 class _Commands(Group):
@@ -50,21 +51,21 @@ class _Commands(Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"instruction_counts.cli.{cmd_name}_command")
-        command = module.command
+        module = _MODULES.get(cmd_name, cmd_name)
+        found = importlib.import_module(f"instruction_counts.cli.{module}_command")
+        command = getattr(found, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {"--help", "-h", "--version"}
+        own = {"--help", "--help-all", "-h", "--version"}
         if not args or (args[0].startswith("-") and args[0] not in own):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def summary(self, ctx: click.Context, name: str) -> str:
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        return _COMMANDS[name]
 
 
 @click.group(

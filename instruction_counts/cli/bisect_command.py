@@ -2,104 +2,119 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import attrs
 import click
 
+from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
-from instruction_counts.cli.exit_codes import ExitCode, no_findings
+from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import measuring_options, merged
-from instruction_counts.cli.option_types import min_effect_option
+from instruction_counts.cli.measuring import Asked, asking, counting_options
 from instruction_counts.cli.options import (
     build_command_option,
+    build_option,
+    check_unique,
     definitions_options,
+    is_build_file,
     layouts_option,
+    listing_option,
+    min_effect_option,
     mode_options,
     store_option,
 )
-from instruction_counts.cli.ordered_builds import makers_of
 from instruction_counts.cli.output import Outputs, output_options
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.selection import Selection
 from instruction_counts.report.history import bisection
 from instruction_counts.session.bisecting import find_changes, only_case
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.build_series import check_build_command, made_build
 from instruction_counts.session.comparing import ComparisonRequest
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.session.watching import listed
 from instruction_counts.storage.store import Store
 
 
 @click.command("bisect", cls=Command)
 @click.argument("label")
-@definitions_options
-@mode_options
-@click.option(
-    "--build",
-    "build",
-    multiple=True,
-    metavar="NAME=PYTHON",
-    help="Interpreter or virtual environment, or a YAML file of builds. Repeatable, the oldest "
-    "first.",
-)
-@click.option(
-    "--commits",
-    type=click.File(encoding="utf-8"),
-    metavar="FILE",
-    help="Commits, one per line, the oldest first. - is stdin.",
-)
+@build_option
+@listing_option()
 @build_command_option
-@click.option("--thorough", is_flag=True, help="Also search between builds that do not differ.")
-@click.option("--fresh", is_flag=True, help="Do not use stored counts.")
 @layouts_option("only measures once more")
 @min_effect_option
 @output_options()
-@measuring_options
-@store_option
-def command(
+@asking(definitions_options, mode_options, counting_options, store_option)
+def bisect_command(
     label: str,
-    definitions: Definitions | None,
-    modes: Selection,
     build: tuple[str, ...],
-    commits: TextIO | None,
+    listing: str | None,
     build_cmd: str | None,
-    thorough: bool,
-    fresh: bool,
     layouts: int | None,
     min_effect: Effect,
     outputs: Outputs,
-    measuring: MeasurementSettings,
-    db: str | None,
+    asked: Asked,
 ) -> int:
     """Find the builds between which a case changed: worse, better, or with other results.
 
-    LABEL is a glob that leaves one case. Builds are given in order, the oldest first.
+    LABEL is a glob that leaves one case. Builds are given in order, the oldest first. Only those
+    that are needed are measured, stored counts are used again, and broken builds are skipped.
     Exits with 3 if the case got worse.
 
     \b
     Examples:
-      python main.py bisect MatMul/mm --language python --runtime eager --build nightlies.yaml
-      git log --reverse --format=%H v1..v2 > commits
-      python main.py bisect MatMul/mm --language python --runtime eager \\
-        --commits commits --build-cmd './make_venv {commit}'
-
-    \f
-    Only the builds that a bisection needs are measured. Stored counts are used again, and broken
-    builds are skipped.
+      python main.py bisect MatMul/mm --language c++ --build nightlies.yaml
+      python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \\
+        --command 'git log --reverse --format=%H v1..v2'
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if not measuring.counts:
-        raise UsageError("--no-counts leaves nothing to bisect by", "Drop it.")
-    definitions, _, measuring, db = merged(definitions, (), measuring, db)
-    selection = attrs.evolve(modes, only=(label,))
-    only_case(definitions, selection)
-    request = ComparisonRequest(definitions, selection, measuring, min_effect, layouts)
-    makers = makers_of(build, commits, build_cmd)
-    with Store.open(db) as store:
-        found = find_changes(makers, request, store, console, thorough=thorough, fresh=fresh)
+    selection = attrs.evolve(asked.selection, only=(label,))
+    only_case(asked.definitions, selection)
+    request = ComparisonRequest(asked.definitions, selection, asked.measuring, min_effect, layouts)
+    makers = _makers(build, listing, build_cmd)
+    with Store.open(asked.db) as store:
+        found = find_changes(makers, request, store, console)
     outputs.write(bisection(found))
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")
         return ExitCode.ERROR
-    return ExitCode.REGRESSION if found.is_regression else no_findings(is_sound=found.is_sound)
+    return exit_code(regression=found.is_regression, is_sound=found.is_sound)
+
+
+def _makers(
+    texts: tuple[str, ...], listing: str | None, build_cmd: str | None
+) -> dict[str, Callable[[], Build]]:
+    """What makes each build, by its name and in order: a broken one is no error."""
+    if listing is not None and texts:
+        raise UsageError("--build and --command exclude each other", "Drop one.")
+    if build_cmd is not None:
+        if listing is None:
+            raise UsageError("--build-cmd is for commits", "Say which: --command 'git log …'")
+        check_build_command(build_cmd)
+    given = texts if listing is None else map(str.strip, listed(listing).splitlines())
+    makers = list(_made(filter(None, given), build_cmd))
+    check_unique([name for name, _ in makers])
+    if len(makers) < 2:
+        raise UsageError(
+            "a bisection needs at least two builds", "Give --build twice or more, or --command."
+        )
+    return dict(makers)
+
+
+def _made(texts: Iterator[str], build_cmd: str | None) -> Iterator[tuple[str, Callable[[], Build]]]:
+    made: dict[str, str] = {}
+    for text in texts:
+        name, separator, _ = text.partition("=")
+        if build_cmd is not None:
+            yield text, functools.partial(made_build, build_cmd, text, made, console.note)
+        elif is_build_file(text):
+            for build in read_builds(Path(text)):
+                yield build.name, functools.partial(lambda known: known, build)
+        elif separator and name:
+            yield name, functools.partial(parse_build, text)
+        else:
+            raise UsageError(
+                f'"{text}" is not NAME=PYTHON',
+                "With commits, say how to make their builds: --build-cmd.",
+            )

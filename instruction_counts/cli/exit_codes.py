@@ -16,6 +16,21 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-def no_findings(*, is_sound: bool) -> ExitCode:
-    """What a command ends with that found nothing wrong in what it measured."""
+def exit_code(
+    *,
+    interrupted: bool = False,
+    regression: bool = False,
+    failed_cases: bool = False,
+    is_sound: bool = True,
+) -> ExitCode:
+    """What a script learns: the worst that is true.
+
+    What was measured is not sound where it did not arrive whole, or its build changed meanwhile.
+    """
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if regression:
+        return ExitCode.REGRESSION
+    if failed_cases:
+        return ExitCode.CASES_FAILED
     return ExitCode.OK if is_sound else ExitCode.ERROR

@@ -6,7 +6,7 @@ import attrs
 import click
 
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.options import limit_option, mode_options, store_option
+from instruction_counts.cli.options import choice, limit_option, mode_options, store_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
@@ -20,21 +20,21 @@ from instruction_counts.session.sides import LazyStore, read_sides
 @click.argument("new", metavar="[NEW]")
 @click.argument("label", required=False, metavar="LABEL")
 @mode_options
-@click.option(
+@choice(
     "--by",
+    [*SECTIONS, SOURCE],
+    "What to show. source: the lines of the Python functions that changed, where their files are "
+    "still there.  [default: all but source]",
     multiple=True,
-    type=click.Choice([*SECTIONS, SOURCE]),
-    help="What to show. source: the lines of the Python functions that changed, where their files "
-    "are still there. Repeatable.  [default: all but source]",
 )
 @limit_option("Functions and operators shown")
 @output_options("profiles")
 @store_option
-def command(
+def explain_command(
     base: str,
     new: str,
     label: str | None,
-    modes: Selection,
+    selection: Selection,
     by: tuple[str, ...],
     limit: int | None,
     outputs: Outputs,
@@ -49,8 +49,8 @@ def command(
 
     \b
     Examples:
-      python main.py explain 12 Pointwise/Math/add/Tensor-Tensor --language python
-      python main.py explain 11 12 Pointwise/Math/add/Tensor-Tensor --language python
+      python main.py explain 12 MatMul/mm --language python
+      python main.py explain 11 12 MatMul/mm --language python
       python main.py explain last Reduction/sum --output sum.speedscope.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
     names, pattern = ([base, new], label) if label is not None else ([base], new)
@@ -58,7 +58,7 @@ def command(
         sides = read_sides(names, runs)
         if SOURCE in by and len(sides) == 1:
             raise UsageError("--by source needs two builds", "Name BASE and NEW.")
-        found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)), runs.completed)
+        found = explain_sides(sides, attrs.evolve(selection, only=(pattern,)), runs.completed)
     document = explanation_document(
         found,
         tuple(by) or SECTIONS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -13,39 +13,28 @@ from instruction_counts.system.program import program_name
 
 _GROUPS = {
     "Statements": (
-        *("setup", "cpp", "cpp_stmts", "cpp_setup", "global_setup"),
-        *("with_backward", "gradient", "runtimes", "signature", "threads"),
+        *("setup", "cpp", "cpp_stmt", "cpp_setup", "global_setup"),
+        *("backward", "gradient", "runtimes", "signature", "threads"),
     ),
     "Cases and builds": (
         *("definitions", "operators", "only", "language", "runtime", "autograd"),
-        *("listing", "build", "commits", "build_cmd"),
+        *("listing", "build", "build_cmd"),
     ),
     "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
-    "Verdicts": ("min_effect", "limits_file", "fail_on", "previous"),
+    "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
     "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
+    "Options": (),
+    "Advanced": (
+        *("operators_file", "shape", "dtype", "inputs"),
+        *("autograd", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
+        *("no_counts", "gradient", "signature"),
+        *("skip_unavailable", "callgrind_out", "resources", "allow_different", "db"),
+    ),
 }
-"""The options of each group, by the names of their parameters; others are just options."""
+"""The options of each group, by the names of their parameters; others are just options.
 
-_ADVANCED = frozenset(
-    {
-        *("operators_file", "shape", "dtype", "inputs", "seed"),
-        *(
-            "autograd",
-            "num_threads",
-            "engine",
-            "allocator",
-            "pin_isa",
-            "cores",
-            "timeout_s",
-            "retries",
-            "no_counts",
-        ),
-        *("gradient", "signature"),
-        *("skip_unavailable", "callgrind_out", "resources", "allocations", "allow_different", "db"),
-    }
-)
-"""What few people need: shown where there is room for it, and by ``--help-all``."""
-
+What few people need is advanced: shown where there is room for it, and by ``--help-all``.
+"""
 _ROOM = 12
 """A command with no more options shows all of them."""
 _COLUMN = 25
@@ -55,39 +44,55 @@ _FINAL_STOP = re.compile(r"\.(?=$|  \[)")
 _ALL = "instruction_counts.help_all"
 
 
-class Command(click.Command):
-    """A command with grouped help; its examples call the program by its name."""
+class _Copied(click.Command):
+    """Its examples call the program by its name, so that they can be copied."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The whole help."""
+        return super().get_help(ctx).replace("python main.py", program_name())
+
+
+class Command(_Copied):
+    """A command with grouped help."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The parameters, and ``--help-all`` where there is more to show."""
-        params = super().get_params(ctx)
-        return [*params, _help_all()] if _hidden(self.params) else params
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What the command does, with examples that can be copied."""
-        _write_text(self, ctx, formatter)
+        """The parameters, and ``--help-all``, which is shown where there is more to show."""
+        shown = _HELP_ALL if _advanced(self.params) else _HELP_SAME
+        return [*super().get_params(ctx), shown]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, group by group."""
-        everything = ctx.meta.get(_ALL, False)
-        hidden = _hidden(self.params)
-        groups: dict[str, list[tuple[str, str]]] = {
-            name: [] for name in (*_GROUPS, "Options", "Advanced")
-        }
-        left_out = () if everything else (*hidden, *([self.get_help_option(ctx)] if hidden else []))
+        """The options, group by group; their texts begin in one column."""
+        brief, advanced = not ctx.meta.get(_ALL), _advanced(self.params)
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in _GROUPS}
         for param in self.get_params(ctx):
-            row = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if row is not None and param not in left_out:
-                names, text = row
-                row = names, _FINAL_STOP.sub("", text)
-                groups["Advanced" if param in hidden else _group(param)].append(row)
-        _write_groups(groups, formatter, brief=not everything)
+            group = "Advanced" if param in advanced else _group(param)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            is_left_out = brief and advanced and (param in advanced or param.name == "help")
+            if record is not None and not is_left_out:
+                groups[group].append((record[0], _FINAL_STOP.sub("", record[1])))
+        widths = [len(names) for rows in groups.values() for names, _ in rows]
+        column = min(max(widths, default=0), _COLUMN)
+        room = formatter.width - column - 4
+        for title, rows in groups.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(
+                        [
+                            (f"{names:<{column}}", _brief(text, room) if brief else text)
+                            for names, text in rows
+                        ],
+                        _COLUMN,
+                    )
 
 
-class Group(click.Group):
+class Group(_Copied, click.Group):
     """A group of such commands; a mistyped name is answered with the nearest one."""
 
     command_class = Command
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, and ``--help-all``, which has no more to show."""
+        return [*super().get_params(ctx), _HELP_SAME]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -100,51 +105,16 @@ class Group(click.Group):
             ctx.fail(f'There is no command "{args[0]}".{hint}')
         return super().resolve_command(ctx, args)
 
+    def summary(self, ctx: click.Context, name: str) -> str:
+        """What a command does: the whole of its first sentence."""
+        command = self.get_command(ctx, name)
+        return " ".join(((command and command.help) or "").partition("\n\n")[0].split())
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands, each with the whole of its first sentence."""
-        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        """The commands with their summaries."""
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, _first(command)) for name, command in found.items() if command is not None]
-            )
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What the commands are for, with examples that can be copied."""
-        _write_text(self, ctx, formatter)
-
-
-def _first(command: click.Command) -> str:
-    return " ".join((command.help or "").partition("\n\n")[0].split())
-
-
-def _write_text(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """The docstring of a command; what follows a form feed is only for ``--help-all``."""
-    before, text = command.help, command.help or ""
-    text = text.replace("\f", "") if ctx.meta.get(_ALL) else text.partition("\f")[0]
-    command.help = text.replace("python main.py", program_name())
-    try:
-        click.Command.format_help_text(command, ctx, formatter)
-    finally:
-        command.help = before
-
-
-def _write_groups(
-    groups: Mapping[str, Sequence[tuple[str, str]]], formatter: click.HelpFormatter, *, brief: bool
-) -> None:
-    """The groups that are not empty; their texts begin in one column."""
-    widths = (len(names) for rows in groups.values() for names, _ in rows)
-    column = min(max(widths, default=0), _COLUMN)
-    for title, rows in groups.items():
-        if not rows:
-            continue
-        with formatter.section(title):
-            room = formatter.width - formatter.current_indent - column - 2
-            formatter.write_dl(
-                [
-                    (f"{names:<{column}}", _brief(text, room) if brief else text)
-                    for names, text in rows
-                ],
-                _COLUMN,
+                [(name, self.summary(ctx, name)) for name in self.list_commands(ctx)]
             )
 
 
@@ -156,17 +126,6 @@ def _brief(text: str, room: int) -> str:
     return next((version for version in (text, with_default) if len(version) <= room), sentence)
 
 
-def _help_all() -> click.Option:
-    return click.Option(
-        ["--help-all"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_show_all,
-        help="Show all options, also those that few people need.",
-    )
-
-
 def _show_all(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     del param
     if value:
@@ -175,12 +134,27 @@ def _show_all(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         ctx.exit()
 
 
-def _hidden(params: Iterable[click.Parameter]) -> list[click.Parameter]:
+def _help_all(*, hidden: bool) -> click.Option:
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        hidden=hidden,
+        callback=_show_all,
+        help="Show all options, also those that few people need.",
+    )
+
+
+_HELP_ALL, _HELP_SAME = _help_all(hidden=False), _help_all(hidden=True)
+
+
+def _advanced(params: Iterable[click.Parameter]) -> list[click.Parameter]:
     """The options that help leaves out, unless it is asked for all."""
     options = [param for param in params if isinstance(param, click.Option)]
     if len(options) <= _ROOM:
         return []
-    return [option for option in options if option.name in _ADVANCED]
+    return [option for option in options if option.name in _GROUPS["Advanced"]]
 
 
 def _group(param: click.Parameter) -> str:

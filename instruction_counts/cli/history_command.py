@@ -8,8 +8,13 @@ import attrs
 import click
 
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.option_types import min_effect_option
-from instruction_counts.cli.options import mode_options, store_option
+from instruction_counts.cli.options import (
+    min_effect_option,
+    mode_options,
+    option,
+    several,
+    store_option,
+)
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection
@@ -21,24 +26,20 @@ from instruction_counts.storage.store import Store
 @click.command("history", cls=Command)
 @click.argument("label")
 @mode_options
-@click.option(
+@option(
     "--since",
+    "DATE",
+    "Only runs since then (UTC): 2026-01-31. Or with a time: 2026-01-31T12:00.",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
-    metavar="DATE",
-    help="Only runs since then (UTC): 2026-01-31. Or with a time: 2026-01-31T12:00.",
 )
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs.")
-@click.option(
-    "--tag", multiple=True, metavar="GLOB", help="Only runs with a matching tag. Repeatable."
-)
+@several("--tag", "GLOB", "Only runs with a matching tag.")
 @min_effect_option
 @output_options()
 @store_option
-def command(
+def history_command(
     label: str,
-    modes: Selection,
+    selection: Selection,
     since: dt.datetime | None,
-    last: int | None,
     tag: tuple[str, ...],
     min_effect: Effect,
     outputs: Outputs,
@@ -50,12 +51,10 @@ def command(
 
     \b
     Examples:
-      python main.py history Pointwise/Math/add/Tensor-Tensor --language python
-      python main.py history 'MatMul/*' --last 30 --tag 'nightly*' --format csv
+      python main.py history MatMul/mm --language python
+      python main.py history 'MatMul/*' --since 2026-01-31 --format csv
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    selection = attrs.evolve(modes, only=(label,))
+    selection = attrs.evolve(selection, only=(label,))
     with Store.open(db, must_exist=True) as store:
-        found = history_of(
-            *(selection, store), since=since, last=last, tags=tag, min_effect=min_effect
-        )
+        found = history_of(selection, store, since=since, tags=tag, min_effect=min_effect)
     outputs.write(report.history(found.series, found.causes))

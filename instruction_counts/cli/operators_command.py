@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli.help import Group
+from instruction_counts.cli.operator_sizes import sizes
 from instruction_counts.cli.options import (
     build_options,
     limit_option,
@@ -14,26 +15,22 @@ from instruction_counts.cli.options import (
     operators_file_option,
 )
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.cli.sizes_command import command as sizes_command
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import Build
 from instruction_counts.report import operators as report
 from instruction_counts.session.operators import find_coverage
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 
 
-@click.group("operators", cls=Group)
-def command() -> None:
+@click.group("operators", cls=Group, commands=[sizes])
+def operators_command() -> None:
     """List operators, show which of torch's are not covered, or measure one over many sizes.
 
     To measure operators, use `run --operators PATTERN`; every other command takes it, too.
     """
 
 
-command.add_command(sizes_command)
-
-
-@command.command("list")
+@operators_command.command("list")
 @click.argument("patterns", nargs=-1)
 @operators_file_option
 @output_options()
@@ -43,33 +40,29 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outpu
     outputs.write(report.listed(entries))
 
 
-@command.command("coverage")
+@operators_command.command("coverage")
+@click.argument("categories", nargs=-1)
 @operators_file_option
-@click.option(
-    "--category",
-    "categories",
-    multiple=True,
-    metavar="NAME",
-    help="Only these: torch.linalg, pointwise, 'torch.Tensor*'. Repeatable.",
-)
 @limit_option("Operators shown", 20)
 @output_options()
 @build_options
 def coverage(
-    operators_file: Path | None,
     categories: tuple[str, ...],
+    operators_file: Path | None,
     limit: int,
     outputs: Outputs,
     builds: tuple[Build, ...],
 ) -> None:
     """Show which public operators of torch have no entry, those called most first.
 
+    CATEGORIES narrow it down: torch.linalg, pointwise, 'torch.Tensor*'.
+
     \b
     Examples:
       python main.py operators coverage
-      python main.py operators coverage --category torch.linalg --limit 0
-      python main.py operators coverage --build old=.venv-old --output uncovered.md
+      python main.py operators coverage torch.linalg --limit 0
+      python main.py operators coverage --output uncovered.md
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    build = only_build(builds or (default_build(),), "coverage")
+    build = only_build(builds, "coverage")
     found = find_coverage(build, categories, operators_file)
     outputs.write(report.coverage(found, build.name, limit))

@@ -1,139 +1,184 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how files, durations and effects are written."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-import attrs
 import click
 
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
-from instruction_counts.cli.option_types import FILE
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.bounds import seconds_of
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.sources.definitions import STANDARD, Definitions, opened
-from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED, VARIANTS
+from instruction_counts.sources.operators.entries import DTYPES, VARIANTS
 from instruction_counts.system.program import DATABASE_VARIABLE
 
-if TYPE_CHECKING:
-    from instruction_counts.sources.specification.reading import Specification
-
-_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select cases; the command gets ``definitions`` and ``selection``.
+def gathered(name: str, options: Sequence[Decorator], make: Callable[..., Any]) -> Decorator:
+    """Adds ``options`` to a command, which gets what ``make`` makes of them as ``name``.
 
-    ``definitions`` is None where the command line names none.
+    The parameters of ``make`` are called as the options are; it gets those that there are.
     """
-    return definitions_options(case_options(function))
+    own = tuple(inspect.signature(make).parameters)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            given = {option: kwargs.pop(option) for option in own if option in kwargs}
+            return function(*args, **{name: make(**given)}, **kwargs)
+
+        decorated: Callable[..., Any] = wrapper
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
 
 
-def case_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that narrow cases by label and modes; the command gets ``selection``."""
+# How values are written
 
-    @click.option(
-        "--only",
-        multiple=True,
-        metavar="GLOB",
-        help="Cases whose label matches: 'Pointwise/*/add'. Repeatable.",
-    )
-    @mode_options
-    @wraps(function)
-    def wrapper(*args: Any, only: tuple[str, ...], modes: Selection, **kwargs: Any) -> Any:
-        return function(*args, selection=attrs.evolve(modes, only=only), **kwargs)
-
-    return wrapper
+FILE = click.Path(path_type=Path, dir_okay=False)
+"""A path, which need not exist yet."""
+EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
-def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which definitions; the command gets ``definitions``.
+class Written(click.ParamType[Any]):
+    """What ``parse`` reads; it raises ValueError with what can be written instead."""
 
-    It is None where the command line names none: see `merged`.
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """What the text means."""
+        try:
+            return self._parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+
+
+DURATION = Written("duration", seconds_of)
+"""In seconds: ``90``, ``90s``, ``10m``, ``1h``."""
+
+
+def option(flags: str, metavar: str | None, text: str, **more: Any) -> Decorator:
+    """An option with its help; ``flags`` are its names, and perhaps that of the parameter.
+
+    The help says whether it can be repeated, and its default.
     """
-
-    @click.option(
-        "--definitions",
-        metavar="MODULE",
-        help="Module or file with the cases: .py, .yaml, .json. YAML and JSON are specifications.  "
-        f"[default: {STANDARD}]",
-    )
-    @click.option(
-        "--operators",
-        multiple=True,
-        metavar="PATTERN",
-        help="Operators of torch: torch.add, 'torch.fft.*'. Replaces --definitions. Repeatable.",
-    )
-    @operators_file_option
-    @click.option(
-        "--shape",
-        multiple=True,
-        type=click.Choice([*VARIANTS, "all"]),
-        help="Shapes of the operator's inputs. Repeatable.  [default: typical]",
-    )
-    @click.option(
-        "--dtype",
-        multiple=True,
-        type=click.Choice(DTYPES),
-        help="dtype of the operator's inputs. Repeatable.",
-    )
-    @click.option(
-        "--input",
-        "inputs",
-        multiple=True,
-        metavar="NAME=SIZES",
-        help="Shape of one input of the operator: input=32,3,256,256. Repeatable.",
-    )
-    @click.option(
-        "--seed",
-        type=click.IntRange(0, LARGEST_SEED),
-        help="Random seed of the operator's inputs  [default: 0]",
-    )
-    @wraps(function)
-    def wrapper(*args: Any, definitions: str | None, **kwargs: Any) -> Any:
-        own = {name: kwargs.pop(name) for name in _OF_OPERATORS}
-        if not own["operators"]:
-            for name, value in own.items():
-                if value not in (None, ()):
-                    option = "--input" if name == "inputs" else f"--{name}"
-                    raise UsageError(
-                        f"{option.replace('_', '-')} is for operators",
-                        "Name some: --operators torch.add",
-                    )
-            named = None if definitions is None else opened(definitions)
-            return function(*args, definitions=named, **kwargs)
-        if definitions:
-            raise UsageError("--definitions and --operators exclude each other", "Drop one.")
-        return function(*args, definitions=_operators(**own), **kwargs)
-
-    return wrapper
+    if more.get("multiple"):
+        sentence, bracket, default = text.partition("  [")
+        text = f"{sentence} Repeatable.{bracket}{default}"
+    is_shown = more.get("default") is not None
+    return click.option(*flags.split(), metavar=metavar, help=text, show_default=is_shown, **more)
 
 
-_OF_OPERATORS = (
-    "operators",
-    "operators_file",
-    "shape",
-    "dtype",
-    "inputs",
-    "seed",
+several = functools.partial(option, multiple=True)
+"""An option that can be repeated."""
+
+
+def flag(flags: str, text: str) -> Decorator:
+    """An option without a value."""
+    return option(flags, None, text, is_flag=True)
+
+
+def choice(flags: str, values: Iterable[str], text: str, **more: Any) -> Decorator:
+    """An option that takes one of some values, or several if it is ``multiple``."""
+    kind = click.Choice(list(values), case_sensitive=False)
+    return option(flags, more.pop("metavar", None), text, type=kind, **more)
+
+
+min_effect_option = option(
+    "--min-effect",
+    "EFFECT",
+    "Smallest change of interest. A percentage, an instruction count, or both: 0.05%,3.",
+    type=Written("effect", Effect.parse),
+    default="0.05%,3",
+)
+time_budget_option = option(
+    "--time-budget",
+    "DURATION",
+    "Start no case after this time: 90, 10m, 1h. Likely changes are measured first.",
+    type=DURATION,
+)
+
+# Which cases
+
+
+def _modes(flags: str, values: Iterable[str], meaning: str) -> Decorator:
+    names = list(values)
+    text = f"{meaning}: {', '.join(names)}."
+    return choice(flags, names, text, metavar="MODE", multiple=True)
+
+
+_MODES = (
+    _modes("--language", by_option(Language), "Language"),
+    _modes("--runtime", by_option(RuntimeMode), "Runtime"),
+    _modes("--autograd", by_option(AutogradMode), "Autograd"),
+    several("--num-threads", "N", "Number of threads of the case.", type=click.IntRange(min=1)),
 )
 
 
-def _operators(
+def _selection(
+    only: tuple[str, ...] = (),
+    language: tuple[str, ...] = (),
+    runtime: tuple[str, ...] = (),
+    autograd: tuple[str, ...] = (),
+    num_threads: tuple[int, ...] = (),
+) -> Selection:
+    return Selection(
+        only,
+        tuple(by_option(Language)[name].value for name in language),
+        tuple(by_option(RuntimeMode)[name].value for name in runtime),
+        tuple(by_option(AutogradMode)[name].value for name in autograd),
+        num_threads,
+    )
+
+
+mode_options = gathered("selection", _MODES, _selection)
+"""The options that narrow a label down to modes; the command gets ``selection``."""
+
+_ONLY = several("--only", "GLOB", "Cases whose label matches: 'Pointwise/*/add'.")
+case_options = gathered("selection", (_ONLY, *_MODES), _selection)
+"""The same, and ``--only``."""
+
+operators_file_option = option(
+    "--operators-file",
+    "FILE",
+    "File of operators  [default: definitions/operators.yaml]",
+    type=FILE,
+)
+
+
+def _definitions(
+    definitions: str | None,
     operators: tuple[str, ...],
     operators_file: Path | None,
     shape: tuple[str, ...],
     dtype: tuple[str, ...],
     inputs: tuple[str, ...],
-    seed: int | None,
-) -> Definitions:
+) -> Definitions | None:
+    if not operators:
+        for name, given in (
+            *(("--operators-file", operators_file), ("--shape", shape), ("--dtype", dtype)),
+            ("--input", inputs),
+        ):
+            if given:
+                raise UsageError(f"{name} is for operators", "Name some: --operators torch.add")
+        return None if definitions is None else opened(definitions)
+    if definitions:
+        raise UsageError("--definitions and --operators exclude each other", "Drop one.")
     from instruction_counts.sources.operators import source  # noqa: PLC0415 - would slow each start
 
     return source.operators(
@@ -141,72 +186,56 @@ def _operators(
         shapes=shape,
         dtypes=dtype,
         inputs=source.shapes_of(inputs),
-        seed=seed or 0,
         file=operators_file,
         note=console.note,
     )
 
 
-def operators_file_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that names a file of operators; the command gets it, or None."""
-    decorator: _Decorator = click.option(
-        "--operators-file",
-        type=FILE,
-        help="File of operators  [default: definitions/operators.yaml]",
-    )
-    return decorator(function)
+definitions_options = gathered(
+    "definitions",
+    (
+        option(
+            "--definitions",
+            "MODULE",
+            "Module or file with the cases: .py, .yaml, .json. YAML and JSON are specifications.  "
+            f"[default: {STANDARD}]",
+        ),
+        several(
+            "--operators",
+            "PATTERN",
+            "Operators of torch: torch.add, 'torch.fft.*'. Replaces --definitions.",
+        ),
+        operators_file_option,
+        choice(
+            "--shape",
+            [*VARIANTS, "all"],
+            "Shapes of the operator's inputs.  [default: typical]",
+            multiple=True,
+        ),
+        choice(
+            "--dtype",
+            DTYPES,
+            "dtype of the operator's inputs.",
+            metavar="DTYPE",
+            multiple=True,
+        ),
+        several(
+            "--input inputs",
+            "NAME=SIZES",
+            "Shape of one of the inputs: input=32,3,256,256.",
+        ),
+    ),
+    _definitions,
+)
+"""The options that say which definitions; the command gets them, None where none are named."""
 
 
-def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that narrow a label down to modes; the command gets them as ``modes``."""
-
-    @_choices("--language", by_option(Language), "Language")
-    @_choices("--runtime", by_option(RuntimeMode), "Runtime")
-    @_choices("--autograd", by_option(AutogradMode), "Autograd")
-    @click.option(
-        "--num-threads",
-        multiple=True,
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Number of threads of the case. Repeatable.",
-    )
-    @wraps(function)
-    def wrapper(
-        *args: Any,
-        language: tuple[str, ...],
-        runtime: tuple[str, ...],
-        autograd: tuple[str, ...],
-        num_threads: tuple[int, ...],
-        **kwargs: Any,
-    ) -> Any:
-        modes = Selection(
-            (),
-            tuple(by_option(Language)[name].value for name in language),
-            tuple(by_option(RuntimeMode)[name].value for name in runtime),
-            tuple(by_option(AutogradMode)[name].value for name in autograd),
-            num_threads,
-        )
-        return function(*args, modes=modes, **kwargs)
-
-    return wrapper
+def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that select cases; the command gets ``definitions`` and ``selection``."""
+    return definitions_options(case_options(function))
 
 
-def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name builds; the command gets ``builds``, empty where none is named."""
-
-    @click.option(
-        "--build",
-        "build",
-        multiple=True,
-        metavar="NAME=PYTHON",
-        help="Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with "
-        "name, python or source_cmd, env. Repeatable.  [default: this interpreter]",
-    )
-    @wraps(function)
-    def wrapper(*args: Any, build: tuple[str, ...], **kwargs: Any) -> Any:
-        return function(*args, builds=_builds(build), **kwargs)
-
-    return wrapper
+# Which builds
 
 
 def is_build_file(text: str) -> bool:
@@ -214,86 +243,80 @@ def is_build_file(text: str) -> bool:
     return "=" not in text and text.endswith((".yaml", ".yml", ".json"))
 
 
-def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that names the database of runs; the command gets ``db``, or None."""
-    decorator: _Decorator = click.option(
-        "--db",
-        metavar="FILE_OR_URL",
-        help="Database of runs: SQLite file or postgresql:// URL  "
-        f"[default: {DATABASE_VARIABLE}, or runs.db in the user's data folder]",
-    )
-    return decorator(function)
+def check_unique(names: Sequence[str]) -> None:
+    """Refuse two builds of one name.
+
+    Raises:
+        UsageError: there are.
+    """
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
 
 
-def layouts_option(none: str) -> _Decorator:
-    """The option for how many memory layouts suspects are verified in; ``none``: what 0 does."""
-    return click.option(
-        "--layouts",
-        type=click.IntRange(min=0),
-        metavar="K",
-        help=f"Verify candidates in K servers of other layouts. 0 {none}.",
-    )
+def _builds(build: tuple[str, ...]) -> tuple[Build, ...]:
+    builds: list[Build] = []
+    for text in build:
+        builds += read_builds(Path(text)) if is_build_file(text) else [parse_build(text)]
+    check_unique([found.name for found in builds])
+    return tuple(builds)
 
 
-def limit_option(shown: str, default: int | None = None) -> _Decorator:
-    """The option for how much is shown of ``shown``; without a default, documents say it."""
-    return click.option(
-        "--limit",
-        type=click.IntRange(min=0),
-        default=default,
-        show_default=default is not None,
-        metavar="N",
-        help=f"{shown}. 0 shows all.",
-    )
-
-
-def build_command_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option for the command that makes builds; the command gets ``build_cmd``."""
-    decorator: _Decorator = click.option(
-        "--build-cmd",
-        metavar="COMMAND",
-        help="Shell command that makes the build of {commit}. The last line that it prints is the "
-        "interpreter or virtual environment.",
-    )
-    return decorator(function)
+build_option = several(
+    "--build",
+    "NAME=PYTHON",
+    "Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with name, python "
+    "or source_cmd, env.  [default: this interpreter]",
+)
+build_options = gathered("builds", (build_option,), _builds)
+"""The options that name builds; the command gets ``builds``, empty where none is named."""
 
 
 def only_build(builds: Sequence[Build], what: str) -> Build:
-    """The build that is named, for a command that takes one.
+    """The build that is named, or this interpreter, for a command that takes one.
 
     Raises:
         UsageError: several are named.
     """
-    if len(builds) != 1:
+    if len(builds) > 1:
         names = ", ".join(build.name for build in builds)
         raise UsageError(f"{what} needs one build, not several: {names}", "Name one.")
-    return builds[0]
+    return builds[0] if builds else default_build()
 
 
-def specification_of(definitions: Definitions | None) -> Specification | None:
-    """The specification that a command was given; None where it got other definitions."""
-    # No import of its class, which would cost every start.
-    return getattr(definitions, "specification", None)
-
-
-def _choices(option: str, names: Iterable[str], meaning: str) -> _Decorator:
-    kind = click.Choice(list(names), case_sensitive=False)
-    decorator: _Decorator = click.option(
-        option,
-        multiple=True,
-        type=kind,
-        metavar="MODE",
-        help=f"{meaning}: {', '.join(names)}. Repeatable.",
+def listing_option(*, required: bool = False) -> Decorator:
+    """The option for the command that prints builds; the command gets ``listing``."""
+    text = (
+        "Shell command that prints the builds. NAME=PYTHON or commits, one per line, the oldest "
+        "first."
     )
-    return decorator
+    return option("--command listing", "COMMAND", text, required=required)
 
 
-def _builds(texts: tuple[str, ...]) -> tuple[Build, ...]:
-    builds: list[Build] = []
-    for text in texts:
-        builds += read_builds(Path(text)) if is_build_file(text) else [parse_build(text)]
-    names = [build.name for build in builds]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
-    return tuple(builds)
+build_command_option = option(
+    "--build-cmd",
+    "COMMAND",
+    "Shell command that makes the build of {commit}. The last line that it prints is the "
+    "interpreter or virtual environment.",
+)
+
+# What is shown and stored
+
+store_option = option(
+    "--db",
+    "FILE_OR_URL",
+    "Database of runs: SQLite file or postgresql:// URL  "
+    f"[default: {DATABASE_VARIABLE}, or runs.db in the user's data folder]",
+)
+
+
+def layouts_option(none: str) -> Decorator:
+    """The option for how many memory layouts suspects are verified in; ``none``: what 0 does."""
+    text = f"Verify candidates in K servers of other layouts. 0 {none}."
+    return option("--layouts", "K", text, type=click.IntRange(min=0))
+
+
+def limit_option(shown: str, default: int | None = None) -> Decorator:
+    """The option for how much is shown of ``shown``; without a default, documents say it."""
+    text = f"{shown}. 0 shows all."
+    return option("--limit", "N", text, type=click.IntRange(min=0), default=default)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable
-from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
-import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.option_types import FILE
+from instruction_counts.cli.options import FILE, Decorator, choice, gathered, several
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.report.document import Document
@@ -28,7 +26,18 @@ from instruction_counts.storage.json_files import json_parts
 from instruction_counts.system.files import check_writable, write_output
 
 ResultFile: TypeAlias = Callable[[], Iterable[str]]
-_STDOUT = Path("-")
+"""The JSON of a run, in parts."""
+STDOUT = Path("-")
+
+
+def check_folder(path: Path, named: str) -> None:
+    """Refuse a file that has no folder; ``named`` is how the user wrote it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(f"{named}: there is no folder {path.parent}", "Create it first.")
 
 
 @attrs.frozen
@@ -37,17 +46,9 @@ class Destination:
 
     path: Path
     renderer: Renderer
-    option: str = "--output"
-    """What the user wrote before the name, for messages."""
 
     @classmethod
-    def of(
-        cls,
-        path: Path,
-        form: str | None = None,
-        having: Collection[str] = (),
-        option: str = "--output",
-    ) -> Destination:
+    def of(cls, path: Path, form: str | None = None, having: Collection[str] = ()) -> Destination:
         """What the suffix of ``path`` says; ``form`` is for names that say nothing, as ``-``.
 
         ``having`` are the optional fields of the documents that will be written to it.
@@ -55,32 +56,22 @@ class Destination:
         Raises:
             UsageError: neither says it, or no file can be written there.
         """
-        named = f"{option} {path}".strip()
-        if form is None and path != _STDOUT:
-            renderer = renderer_for(path.name, having, named)
+        if form is None and path != STDOUT:
+            renderer = renderer_for(path.name, having, f"--output {path}")
         else:
             renderer = renderer_of(path.name, having) or renderer_named(form or "text")
-        if path != _STDOUT:
-            if not path.parent.is_dir():
-                raise UsageError(f"{named}: there is no folder {path.parent}", "Create it first.")
-            check_writable(path, option)
-        return cls(path, renderer, option)
+        if path != STDOUT:
+            check_folder(path, f"--output {path}")
+            check_writable(path, "--output")
+        return cls(path, renderer)
 
     @property
     def is_stdout(self) -> bool:
         """Whether it is standard output."""
-        return self.path == _STDOUT
+        return self.path == STDOUT
 
-    def write(self, document: Document) -> None:
-        """Write the document.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
-        self.write_content(self.renderer.render(document))
-
-    def write_content(self, content: Content) -> None:
-        """Write what was rendered already, whole and atomically.
+    def write(self, content: Content) -> None:
+        """Write what was rendered; a file whole and atomically.
 
         Raises:
             UsageError: the file cannot be written.
@@ -88,7 +79,7 @@ class Destination:
         if self.is_stdout:
             console.write(content if isinstance(content, str) else "".join(map(str, content)))
         else:
-            write_output(self.path, content, self.option)
+            write_output(self.path, content, "--output")
 
 
 @attrs.frozen
@@ -117,15 +108,13 @@ class Outputs:
     ) -> None:
         """Show the document, and only then write the files: what it says is not lost with them.
 
-        ``result_file`` is the JSON of a run.
-
         Raises:
             UsageError: a file cannot be written.
         """
         self.show(document, limit, result_file)
         for destination in self.destinations:
             if not destination.is_stdout:
-                _send(destination, document, result_file)
+                destination.write(_content(destination, document, result_file))
                 self.say(f"Saved: {destination.path}")
 
     def show(
@@ -137,7 +126,7 @@ class Outputs:
         """Show the document without writing files."""
         for destination in self.destinations:
             if destination.is_stdout:
-                _send(destination, document, result_file)
+                destination.write(_content(destination, document, result_file))
         if not self.takes_stdout:
             console.show(document, limit)
 
@@ -155,21 +144,19 @@ class Outputs:
 
     def say(self, text: str) -> None:
         """One line for people."""
-        if self.takes_stdout:
-            console.note(text)
-        else:
-            console.line(text)
+        (console.note if self.takes_stdout else console.line)(text)
 
 
-def _send(destination: Destination, document: Document, result_file: ResultFile | None) -> None:
+def _content(
+    destination: Destination, document: Document, result_file: ResultFile | None
+) -> Content:
     if result_file is not None and destination.renderer.name == "json":
-        destination.write_content(result_file())
-    else:
-        destination.write(document)
+        return result_file()
+    return destination.renderer.render(document)
 
 
-def output_options(*having: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add ``--output`` and ``--format``; the command gets ``outputs``.
+def output_options(*having: str) -> Decorator:
+    """The options ``--output`` and ``--format``; the command gets ``outputs``.
 
     ``having`` are the optional fields of its documents: ``tests`` for JUnit, ``profiles`` for
     flame graphs.
@@ -177,35 +164,30 @@ def output_options(*having: str) -> Callable[[Callable[..., Any]], Callable[...,
     known = renderers(having)
     suffixes = ", ".join(end for entry in known for end in entry.suffixes)
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @click.option(
+    def outputs(output: tuple[Path, ...], form: str | None) -> Outputs:
+        paths = dict.fromkeys(output)
+        if form not in {None, "text"} and all(renderer_of(path.name, having) for path in paths):
+            paths[STDOUT] = None
+        return Outputs(tuple(Destination.of(path, form, having) for path in paths))
+
+    names = ", ".join(entry.name for entry in known)
+    options = (
+        several(
             "--output",
+            "FILE",
+            "Also write a file, in the format of its suffix. "
+            f"Suffixes: {suffixes}; each also with .gz.",
             type=FILE,
-            multiple=True,
-            metavar="FILE",
-            help="Also write a file, in the format of its suffix. "
-            f"Suffixes: {suffixes}; each also with .gz. Repeatable.",
-        )
-        @click.option(
-            "--format",
-            "form",
-            type=click.Choice([entry.name for entry in known]),
+        ),
+        choice(
+            "--format form",
+            [entry.name for entry in known],
+            f"Format of standard output: text, json, html. All: {names}; also for an --output "
+            "whose name does not say it.  [default: text]",
             metavar="NAME",
-            help="Format of standard output: text, json, html. "
-            f"All: {', '.join(entry.name for entry in known)}; also for an --output whose name "
-            "does not say it.  [default: text]",
-        )
-        @wraps(function)
-        def wrapper(*args: Any, output: tuple[Path, ...], form: str | None, **kwargs: Any) -> Any:
-            paths = dict.fromkeys(output)
-            if form not in {None, "text"} and all(renderer_of(path.name, having) for path in paths):
-                paths[_STDOUT] = None
-            found = tuple(Destination.of(path, form, having) for path in paths)
-            return function(*args, outputs=Outputs(found), **kwargs)
-
-        return wrapper
-
-    return decorate
+        ),
+    )
+    return gathered("outputs", options, outputs)
 
 
 class Exporter:
@@ -237,9 +219,11 @@ class Exporter:
         """
         begin = self._clock()
         if final or begin >= self._next:
-            if self.destination.renderer.name == "json":
-                self.destination.write_content(json_parts(run, complete))
-            else:
-                self.destination.write(self._shown(run))
+            renderer = self.destination.renderer
+            self.destination.write(
+                json_parts(run, complete)
+                if renderer.name == "json"
+                else renderer.render(self._shown(run))
+            )
             end = self._clock()
             self._next = end + 20 * (end - begin)

@@ -6,7 +6,7 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.options import store_option
+from instruction_counts.cli.options import choice, several, store_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Language
@@ -14,31 +14,20 @@ from instruction_counts.report import models as report
 from instruction_counts.session.models import predict_models
 from instruction_counts.session.sides import LazyStore
 
-_PASSES = (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)
-
 
 @click.command("predict", cls=Command)
 @click.argument("run")
-@click.option(
-    "--model", "models", multiple=True, metavar="NAME", help="Model to show.  [default: all]"
-)
-@click.option(
-    "--language",
-    type=click.Choice(list(by_option(Language)), case_sensitive=False),
-    default="python",
-    show_default=True,
-    help="Language of the layers.",
-)
-@click.option(
+@several("--model models", "NAME", "Model to show.  [default: all]")
+@choice("--language", by_option(Language), "Language of the layers.", default="python")
+@choice(
     "--autograd",
-    type=click.Choice([mode.option for mode in _PASSES], case_sensitive=False),
+    ["forward", "backward"],
+    "Autograd mode of the layers. backward: forward and backward together.",
     default="forward",
-    show_default=True,
-    help="Autograd mode of the layers. backward: forward and backward together.",
 )
 @store_option
 @output_options()
-def command(
+def predict_command(
     run: str,
     models: tuple[str, ...],
     language: str,
@@ -48,9 +37,10 @@ def command(
 ) -> None:
     """Add up the layers of a model, and compare with the whole; nothing is measured.
 
-    RUN is a stored run (its number or tag) or a JSON file of `run --output`, of a definition file
-    that `generate` wrote. RUN:NAME is one build of a run that has several. What remains unexplained
-    is what a sum cannot hold: Python between the layers, and caches that a layer alone keeps warm.
+    RUN is a stored run (its number, a tag, or "last") or a JSON file of `run --output`, of a
+    definition file that `generate` wrote. RUN:NAME is one build of a run that has several. What
+    remains unexplained is what a sum cannot hold: Python between the layers, and caches that a
+    layer alone keeps warm.
 
     \b
     Examples:

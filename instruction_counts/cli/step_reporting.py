@@ -10,12 +10,11 @@ import attrs
 
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.cli import console
-from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.cli.output import STDOUT
+from instruction_counts.domain.errors import DataError
 from instruction_counts.history.watching import FoundStep
 from instruction_counts.report.causes import of_case
 from instruction_counts.report.history import step_text
-
-_STDOUT = Path("-")
 
 
 @attrs.frozen
@@ -25,15 +24,7 @@ class StepReporting:
     files: tuple[Path, ...] = ()
     """``-`` is standard output, which holds JSON alone then."""
     command: str | None = None
-    """A shell command that gets the line on its standard input."""
-
-    def __attrs_post_init__(self) -> None:
-        """Refuse a file that has no folder, before anything is measured."""
-        for file in self.files:
-            if not file.parent.is_dir():
-                raise UsageError(
-                    f"--output {file}: there is no folder {file.parent}", "Create it first."
-                )
+    """A shell command that gets the line on its standard input; what it prints goes to stderr."""
 
     def causes(self, difference: Difference) -> tuple[str, ...]:
         """The causes of a change, as texts."""
@@ -47,12 +38,15 @@ class StepReporting:
         """
         line = json.dumps({"text": step_text(step), **attrs.asdict(step)}) + "\n"
         for file in self.files:
-            if file != _STDOUT and not _holds(file, step):
+            if file != STDOUT and not _holds(file, step):
                 with file.open("a", encoding="utf-8") as stream:
                     stream.write(line)
         if self.command is not None:
-            _run(self.command, line)
-        if _STDOUT in self.files:
+            shell = ["/bin/bash", "-c", self.command]
+            done = subprocess.run(shell, input=line, stdout=2, text=True, check=False)
+            if done.returncode:
+                raise DataError(f"--on-step ends with {done.returncode}", f"Try it: {self.command}")
+        if STDOUT in self.files:
             console.write(line)
         else:
             console.line(step_text(step))
@@ -61,20 +55,6 @@ class StepReporting:
 def _holds(file: Path, step: FoundStep) -> bool:
     """Whether a file has the step already; others may write there, too."""
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        return f'"id": "{step.id}"' in file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return False
-    return any(f'"id": "{step.id}"' in line for line in lines)
-
-
-def _run(command: str, line: str) -> None:
-    """Run a command of the user; what it prints goes to stderr.
-
-    Raises:
-        DataError: it fails.
-    """
-    done = subprocess.run(
-        ["/bin/bash", "-c", command], input=line, stdout=2, text=True, check=False
-    )
-    if done.returncode:
-        raise DataError(f"--on-step ends with {done.returncode}", f"Try it: {command}")

@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+import secrets
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import RunSummary
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
+
+if TYPE_CHECKING:
+    from instruction_counts.sources.specification import Specification
+
+
+def result_files(specification: Specification | None) -> tuple[Path, ...]:
+    """A new file in each directory of the specification's reporters; the directories are made.
+
+    Raises:
+        UsageError: one cannot be made.
+    """
+    if specification is None:
+        return ()
+    words = re.sub(r"[^\w.-]+", "-", specification.name).strip("-.") or "run"
+    moment = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = f"{words}-{moment}-{secrets.token_hex(2)}.json"
+    for folder in specification.reporters.directories:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"the folder {folder} cannot be made: {error.strerror}",
+                "Name another one in the specification.",
+            ) from error
+    return tuple(folder / name for folder in specification.reporters.directories)
 
 
 def show_places(
@@ -29,7 +58,8 @@ def show_places(
         say(saved(store, measured.run_id))
         for path in files:
             if path not in written:
-                console.error(f"Not saved: {path}. {kept(measured.run_id, path)}")
+                again = _export(measured.run_id, path.name)
+                console.error(f"Not saved: {path}. The run is stored: {again}")
     return written
 
 
@@ -48,27 +78,19 @@ def saved(store: Store, run_id: int) -> str:
     return f"Saved as run {run_id}.{hint}"
 
 
-def kept(run_id: int, file: Path) -> str:
-    """How to write a run to a file that could not be written."""
-    return f"The run is stored: {_export(run_id, file.name)}"
-
-
 def go_on(run_id: int | None, files: Iterable[Path]) -> str:
     """How to go on from a run that was interrupted; empty where nothing holds it."""
-    file = next(_readable(files), None)
+    readable = (str(file) for file in files if file.name.endswith((".json", ".json.gz")))
+    file = next(readable, None)
     if file is not None:
-        return f"Go on with: --resume {shlex.quote(str(file))}"
+        return f"Go on with: --resume {shlex.quote(file)}"
     if run_id is None:
         return ""
     return f"Go on with --resume FILE.json, from: {_export(run_id, 'FILE.json')}"
 
 
-def _readable(files: Iterable[Path]) -> Iterator[Path]:
-    return (file for file in files if file.name.endswith((".json", ".json.gz")))
-
-
 def _export(run_id: int, name: str) -> str:
-    return f"{program_name()} runs export {run_id} {shlex.quote(name)}"
+    return f"{program_name()} runs show {run_id} --output {shlex.quote(name)}"
 
 
 def _side(run: RunSummary, other: RunSummary) -> str:

@@ -8,14 +8,13 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.exit_codes import ExitCode, no_findings
+from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.option_types import FILE
-from instruction_counts.cli.options import build_options, only_build
+from instruction_counts.cli.options import FILE, build_options, only_build, option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.statement_options import statement_options
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.report.statements import statements_document
@@ -29,17 +28,9 @@ from instruction_counts.system.program import program_name
 @build_options
 @measuring_options
 @output_options()
-@click.option(
-    "--save", metavar="LABEL", help="Append the statement to --definitions, under this label."
-)
-@click.option(
-    "--definitions",
-    "save_file",
-    type=FILE,
-    metavar="FILE",
-    help="Definition file (.py) for --save.",
-)
-def command(
+@option("--save", "LABEL", "Append the statement to --definitions, under this label.")
+@option("--definitions save_file", "FILE", "Definition file (.py) for --save.", type=FILE)
+def time_command(
     asked: Statements,
     builds: tuple[Build, ...],
     measuring: MeasurementSettings,
@@ -58,16 +49,14 @@ def command(
       python main.py time "x + y" "torch.add(x, y)" -s "x = y = torch.ones(4)"
       python main.py time "x + x;" --cpp -s "auto x = torch::ones({4});"
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    build = only_build(builds, "time") if builds else default_build()
-    runner = BuildRunner.of([build], measuring, console)
+    runner = BuildRunner.of([only_build(builds, "time")], measuring, console)
     timed = time_statements(asked, runner, _saving(save, save_file))
     outputs.write(statements_document(timed.statements, timed.run))
     if timed.advice:
         console.note(timed.advice)
-    _show_saved(timed, save, save_file)
-    if timed.has_failed_cases:
-        return ExitCode.CASES_FAILED
-    return no_findings(is_sound=timed.is_sound)
+    if save is not None:
+        _show_saved(timed, save, save_file)
+    return exit_code(failed_cases=timed.has_failed_cases, is_sound=timed.is_sound)
 
 
 def _saving(label: str | None, file: Path | None) -> Saving | None:
@@ -80,10 +69,8 @@ def _saving(label: str | None, file: Path | None) -> Saving | None:
     return Saving.at(file, label)
 
 
-def _show_saved(timed: Timed, save: str | None, file: Path | None) -> None:
+def _show_saved(timed: Timed, save: str, file: Path | None) -> None:
     """To stderr: stdout may hold a document for a program."""
-    if save is None:
-        return
     if timed.saved:
         words = ["--definitions", str(file), "--only", save]
         again = f"{program_name()} {shlex.join(words)}"

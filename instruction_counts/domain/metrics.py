@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 import attrs
 
+from instruction_counts.domain.registry import Registry
+
 Amount: TypeAlias = int | float
 
 
@@ -93,30 +95,6 @@ class Amounts(Mapping[str, Amount]):
 
 NO_AMOUNTS = Amounts()
 
-_METRICS: dict[str, Metric] = {}
-
-
-def register(metric: Metric) -> None:
-    """Make a metric known.
-
-    Raises:
-        ValueError: its name is taken.
-    """
-    if metric.name in _METRICS:
-        raise ValueError(f"a metric called {metric.name} is already known")
-    _METRICS[metric.name] = metric
-
-
-def unregister(name: str) -> None:
-    """Forget the metric of that name."""
-    del _METRICS[name]
-
-
-def metrics() -> tuple[Metric, ...]:
-    """All metrics that are known, in the order in which they were registered."""
-    return tuple(_METRICS.values())
-
-
 _ALLOCATOR = "the allocator that is preloaded while instructions are counted"
 _TORCH = "torch, in an iteration that is not timed"
 
@@ -147,8 +125,9 @@ GUARDS, GRAPH_BREAKS, RECOMPILATIONS = (
 )
 """Of compiled cases: of all that their first runs compile."""
 
-for _metric in (
+_METRICS = Registry(
+    "metric",
     *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
     *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS),
-):
-    register(_metric)
+)
+register, unregister, metrics = _METRICS.register, _METRICS.unregister, _METRICS.entries

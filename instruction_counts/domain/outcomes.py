@@ -83,7 +83,7 @@ class Instructions:
 
     per_run: int
     exact: bool
-    windows: tuple[Window, ...]
+    windows: tuple[Window, ...] = attrs.field(repr=False)
     spread: Count = 0
     loop: Count = 0
     all_threads_per_run: int | None = None
@@ -110,7 +110,7 @@ class Times:
     median_bounds_s: tuple[Seconds, Seconds] | None
     """Of the median at 95%; None where there are too few values (see `median_interval`)."""
     runs: Positive
-    values_s: tuple[Seconds, ...] = ()
+    values_s: tuple[Seconds, ...] = attrs.field(default=(), repr=False)
 
     @classmethod
     def of(cls, values_s: Sequence[float], runs: int) -> Times:
@@ -124,7 +124,7 @@ class Times:
         )
         return cls(
             median_s=statistics.median(values),
-            iqr_s=percentiles[74] - percentiles[24],
+            iqr_s=max(0.0, percentiles[74] - percentiles[24]),  # equal ones may be rounded apart
             mean_s=statistics.fmean(values),
             min_s=min(values),
             max_s=max(values),
@@ -247,7 +247,7 @@ class Outcome:
     status: Status
     instructions: Instructions | None = None
     times: Times | None = None
-    functions: FunctionCosts | None = None
+    functions: FunctionCosts | None = attrs.field(default=None, repr=False)
     """Where the instructions went; None where that is not known, or kept elsewhere."""
     output: Output | None = None
     failure: Failure | None = None
@@ -262,7 +262,7 @@ class Outcome:
     """
     skipped_by_budget_s: Seconds | None = None
     """The budget of time that was used up before this could start; None for all else."""
-    executed: Executed | None = None
+    executed: Executed | None = attrs.field(default=None, repr=False)
     """What one iteration executes; None where that is not known, or kept elsewhere."""
     executed_digests: ExecutedDigests | None = None
     """What tells whether another build executes the same; None where that is not known."""

@@ -14,7 +14,6 @@ from instruction_counts.system.worker_process import WorkerProcess, kill, start
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
 TIMES, COUNTS = "times", "counts"
-_SERVES = {TIMES: "takes times", COUNTS: "counts"}
 """The roles of the two servers, and the names of their folders."""
 
 _CALLGRIND = (
@@ -75,9 +74,9 @@ class ForkProcesses:
                 shutil.copytree(rehearsed, folder / _REHEARSAL)
             return self._worker(folder, self._allocator(), _CALLGRIND)
 
-        what, name = _SERVES[role], self._facts.build.name
-        if prepared_by:
-            what = f"{what} {prepared_by} cases"
+        what = "takes times" if role == TIMES else "counts"
+        of = f" {prepared_by} cases" if prepared_by else ""
+        server = f'The server that {what}{of} on build "{self._facts.build.name}"'
         return ForkServer(
             folder,
             start_worker,
@@ -85,9 +84,7 @@ class ForkProcesses:
             fill=lambda made: self._fill(made, role),
             sweep=lambda pid: remove_dumps(folder / "dumps", pid),
             refusal=lambda: refusal_of(self._facts),
-            notice=lambda why: notice(
-                f'The server that {what} on build "{name}" is started again: {why}'
-            ),
+            notice=lambda why: notice(f"{server} is started again: {why}"),
             told=lambda text: text if links is None else links.told(text, folder),
         )
 

@@ -84,7 +84,6 @@ class ForkServer:
         self._ended: Failure | None = None
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
-        self._children: set[int] = set()
         self._numbers = itertools.count(1)
         self._times_made = 0
         self._make_folder()
@@ -141,11 +140,9 @@ class ForkServer:
     def close(self) -> None:
         """Kill the server and its children, from any thread; nothing of it is left behind."""
         self.is_closed = True
-        for pid in list(self._children):
-            _kill_group(pid)
         process = self._process
         if process is not None:
-            process.kill()
+            process.kill()  # and all below it
             # Whoever talks to it finds that it is gone, and lets go of the lock.
             with self._lock:
                 self._drop()
@@ -196,7 +193,10 @@ class ForkServer:
     def _attempt(
         self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
     ) -> dict[str, Any]:
-        server, pid = self._fork(request)
+        message = {"task": "fork", "request": request.name_of("request")}
+        with self._lock:
+            server = self._running()
+            pid = int(self._ask(server, message)["pid"])
         try:
             in_time = _wait_for_end(pid, timeout_s)
             if not in_time:
@@ -208,8 +208,6 @@ class ForkServer:
         except WorkerError:
             self._sweep(pid)
             raise
-        finally:
-            self._children.discard(pid)
 
     def _running(self) -> WorkerProcess:
         if self.is_closed:
@@ -241,16 +239,6 @@ class ForkServer:
         reason = self._refusal()
         if reason:
             raise WorkerError(Failure(FailureKind.REFUSED, reason))
-
-    def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
-        message = {"task": "fork", "request": request.name_of("request")}
-        with self._lock:
-            server = self._running()
-            pid = int(self._ask(server, message)["pid"])
-            self._children.add(pid)
-        if self.is_closed:
-            _kill_group(pid)
-        return server, pid
 
     def _ask(self, server: WorkerProcess, message: Mapping[str, Any]) -> dict[str, Any]:
         """The answer of ``server``; without one it is given up, as its next one would come late."""

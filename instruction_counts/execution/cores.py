@@ -180,8 +180,8 @@ def _removed(ticket: Path) -> bool:
 
 
 def _command() -> str:
-    """The arguments of this process, shortened."""
-    command = " ".join(sys.argv[1:])
+    """The arguments of this process, shortened; the name of a program that has none."""
+    command = " ".join(sys.argv[1:]) or Path(sys.argv[0]).name
     is_long = len(command) > _COMMAND_CHARACTERS
     return f"{command[: _COMMAND_CHARACTERS - 1]}…" if is_long else command
 

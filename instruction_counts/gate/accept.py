@@ -96,15 +96,14 @@ def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     moved = math.ceil(noise.layout_spread * most) if noise.layouts else 0
     executed = KeptExecution.of(record.outcome.executed)
     if executed is not None:
-        metrics = {name: n for name, n in was.metrics.items() if name not in _OF_THE_PROGRAM}
         amounts = record.outcome.metrics.items()
-        metrics |= {name: amount for name, amount in amounts if name in _OF_THE_PROGRAM}
-        was = attrs.evolve(was, executed=executed, metrics=Amounts(metrics))
+        mine = {name: amount for name, amount in amounts if name in _OF_THE_PROGRAM}
+        was = attrs.evolve(was, executed=executed, metrics=Amounts({**was.metrics, **mine}))
     return attrs.evolve(
         was,
         spread=min(spread, most),
         layouts=max(was.layouts, noise.layouts),
-        layout_spread=min(max(was.layout_spread, moved), most),
+        layout_spread=max(was.layout_spread, moved),
     )
 
 

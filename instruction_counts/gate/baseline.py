@@ -197,7 +197,7 @@ class BaselineCase:
             spread=min(count, max(counted.spread, math.ceil(fresh * count))),
             metrics=Amounts({n: v for n, v in record.outcome.metrics.items() if n in _kept()}),
             layouts=max((noise.layouts for noise in seen), default=0),
-            layout_spread=min(count, math.ceil(moved * count)),
+            layout_spread=math.ceil(moved * count),
             layers=layer_counts(record),
             executed=KeptExecution.of(record.outcome.executed),
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -143,15 +143,11 @@ class Doubt(enum.Enum):
         self.what, self.remedy = what, remedy
 
 
-@attrs.frozen
-class Remark:
-    """A doubt, with what it is about."""
-
-    doubt: Doubt
-    about: tuple[CaseKey | Rule, ...]
+Problems: TypeAlias = Mapping[Doubt, Sequence[CaseKey | Rule]]
+"""What is doubtful, with what it is about."""
 
 
-def problems(baseline: Baseline, limits: Limits | None = None) -> tuple[Remark, ...]:
+def problems(baseline: Baseline, limits: Limits | None = None) -> Problems:
     """All problems; those of limits only if there are limits."""
     found: dict[Doubt, list[CaseKey | Rule]] = {doubt: [] for doubt in Doubt}
     for rule in () if limits is None else limits.limits:
@@ -160,7 +156,7 @@ def problems(baseline: Baseline, limits: Limits | None = None) -> tuple[Remark, 
     for key in sorted_keys(baseline.cases):
         for doubt in _doubts_of_case(baseline.cases[key], limits):
             found[doubt].append(key)
-    return tuple(Remark(doubt, tuple(about)) for doubt, about in found.items() if about)
+    return {doubt: about for doubt, about in found.items() if about}
 
 
 def _doubts_of_case(case: BaselineCase, limits: Limits | None) -> Iterator[Doubt]:

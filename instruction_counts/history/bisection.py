@@ -62,13 +62,13 @@ class Bisection:
     """The builds that were tried and are broken, with the reason."""
 
 
-def bisect(builds: int, measurer: Measurer, *, thorough: bool = False) -> Bisection:
+def bisect(builds: int, measurer: Measurer) -> Bisection:
     """Search ``builds`` builds for changes.
 
-    All are found whose intervals have ends that differ. Changes that cancel each other out can be
-    missed; ``thorough`` looks into every interval, and so measures every build.
+    All are found whose intervals have ends that differ; those that cancel each other out can be
+    missed.
     """
-    search = _Search(measurer, thorough)
+    search = _Search(measurer)
     first = next((place for place in range(builds) if search.works(place)), None)
     last = next((place for place in reversed(range(builds)) if search.works(place)), None)
     changes: tuple[Change, ...] = ()
@@ -85,7 +85,6 @@ def bisect(builds: int, measurer: Measurer, *, thorough: bool = False) -> Bisect
 @attrs.define
 class _Search:
     measurer: Measurer
-    thorough: bool
     tried: dict[int, str | None] = attrs.field(factory=dict)
     """Why builds are broken; None of those that work."""
 
@@ -97,21 +96,18 @@ class _Search:
 
     def changes(self, before: int, after: int) -> Iterator[Change]:
         """The changes between two measured builds."""
-        if not self.thorough and not self.measurer.differ(before, after):
+        if not self.measurer.differ(before, after):
             return
         middle = self._middle(before, after)
-        if middle is None:
-            if self.measurer.differ(before, after) and self.measurer.verify(before, after):
-                yield Change(before, after, tuple(range(before + 1, after)))
-            return
-        found = [*self.changes(before, middle), *self.changes(middle, after)]
-        # Readings may have been replaced meanwhile, so the ends are compared anew.
-        if not found and self.measurer.differ(before, after):
-            if self.measurer.verify(before, after):
-                broken = [place for place in range(before + 1, after) if self.tried.get(place)]
-                yield Change(before, after, tuple(broken), gradual=True)
-            return
+        found: list[Change] = []
+        if middle is not None:
+            found = [*self.changes(before, middle), *self.changes(middle, after)]
         yield from found
+        # Readings may have been replaced meanwhile, so the ends are compared anew.
+        differ = not found and self.measurer.differ(before, after)
+        if differ and self.measurer.verify(before, after):
+            broken = [place for place in range(before + 1, after) if self.tried.get(place)]
+            yield Change(before, after, tuple(broken), gradual=middle is not None)
 
     def _middle(self, before: int, after: int) -> int | None:
         """The build nearest to the middle that can be measured; None where there is none."""

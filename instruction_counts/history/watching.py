@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -137,14 +137,10 @@ def look_at(
     return attrs.evolve(state, bases=bases, unreported=(*state.unreported, *steps))
 
 
-def new_names(lines: str, seen: Iterable[str]) -> Iterator[str]:
+def new_names(lines: str, seen: Collection[str]) -> list[str]:
     """The builds that a command printed and that were not seen yet, each once, in order."""
-    known = set(seen)
-    for line in lines.splitlines():
-        name = line.strip()
-        if name and name not in known:
-            known.add(name)
-            yield name
+    names = dict.fromkeys(line.strip() for line in lines.splitlines())
+    return [name for name in names if name and name not in seen]
 
 
 _NAMED = 3

@@ -1,36 +1,85 @@
-"""Cases as they are defined: their identity and their code."""
+"""A case for people: what it is called, what selects it, its code, and what unfolds below it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.facts import expected_values, subject_values
-from instruction_counts.core.types import Case
-from instruction_counts.report.comparison import name_of
-from instruction_counts.report.document import Block, Cell, Column, Document, Line, Row, Table
+from instruction_counts.core.types import AutogradMode, Case, CaseKey, Language, RuntimeMode
+from instruction_counts.domain.metrics import metrics
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times
+from instruction_counts.domain.records import Record
+from instruction_counts.report import causes
+from instruction_counts.report.document import Block, Column, Document, Line, Row, Section, Table
+from instruction_counts.report.format import ABSENT, duration, plural
+
+KEY_NAMES = ("label", "language", "runtime", "autograd", "num_threads")
+_USUAL = (Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD)
+
+
+def name_of(key: CaseKey) -> str:
+    """A case by its label, as ``--only`` takes it, and the modes that are not the usual ones."""
+    return " · ".join([key.path, *unusual_modes(key)])
+
+
+def unusual_modes(key: CaseKey, *, with_language: bool = True) -> Iterator[str]:
+    """Its modes that have a name and are not the usual ones; threads where there are several."""
+    for mode, usual in zip(key.modes, _USUAL, strict=True):
+        if mode is not usual and mode.value and (with_language or usual is not Language.PYTHON):
+            yield "backward" if mode is AutogradMode.FORWARD_BACKWARD else mode.value
+    if key.num_threads > 1:
+        yield plural(key.num_threads, "thread")
+
+
+def selector(key: CaseKey, others: Iterable[CaseKey]) -> str:
+    """What selects a case on the command line: its label, and modes where ``others`` share it."""
+    siblings = [other.as_values for other in others if other.label == key.label]
+    options = (
+        f"--{name.replace('_', '-')} {value}"
+        for name, value in key.as_values.items()
+        if any(other[name] != value for other in siblings)
+    )
+    return " ".join([shlex.quote(key.path), *options])
+
+
+def key_cells(key: CaseKey) -> tuple[Any, ...]:
+    """What a case is called, as CSV has it: `KEY_NAMES`."""
+    return key.path, *(key.as_values[name] for name in KEY_NAMES[1:])
 
 
 def list_document(cases: Sequence[Case]) -> Document:
     """One line for each case: its label as ``--only`` takes it, and its modes."""
-    rows = tuple(Row((Cell(name_of(case.key)),), case.title) for case in cases)
-    table = Table("cases", "", (Column("case", ""),), rows)
-    return Document("cases", sections=(table,), data=[as_values(case) for case in cases])
+    rows = (Row([name_of(case.key)], case.title) for case in cases)
+    table = Table("cases", "", [Column("case", "")], rows)
+    return Document("cases", sections=[table], data=[_as_values(case) for case in cases])
 
 
 def code_document(cases: Sequence[Case]) -> Document:
     """The code of each case, part by part, as it will be executed."""
-    blocks = [Block(case.title, tuple(_code_lines(case)), preformatted=True) for case in cases]
-    return Document("code", sections=tuple(blocks), data=[as_values(case) for case in cases])
+    blocks = (Block(case.title, _code_lines(case), preformatted=True) for case in cases)
+    return Document("code", sections=blocks, data=[_as_values(case) for case in cases])
 
 
 def _code_lines(case: Case) -> Iterator[Line]:
-    for name, code in code_of(case):
-        yield Line(name, indent=2)
-        yield from (Line(line.rstrip(), indent=4) for line in code.splitlines())
+    head = {
+        "definition": case.definition_hash,
+        "TorchScript model (made inside the build)": case.model_source,
+    }
+    for name, code in {**head, **_parts(case.timer_args)}.items():
+        if code:
+            yield Line(name, indent=2)
+            yield from (Line(line.rstrip(), indent=4) for line in code.splitlines())
 
 
-def as_values(case: Case) -> dict[str, Any]:
+def _parts(found: TimerArgs | Record) -> dict[str, str]:
+    return {"global setup": found.global_setup, "setup": found.setup, "statement": found.stmt}
+
+
+def _as_values(case: Case) -> dict[str, Any]:
     """Identity fields and code, with the keys that result files have."""
     return {
         **case.key.as_values,
@@ -44,15 +93,61 @@ def as_values(case: Case) -> dict[str, Any]:
     }
 
 
-def code_of(case: Case) -> Iterator[tuple[str, str]]:
-    """Each part of the code of a case that is not empty, with its name."""
-    args = case.timer_args
-    yield "definition", case.definition_hash
-    for name, code in (
-        ("TorchScript model (made inside the build)", case.model_source),
-        ("global setup", args.global_setup),
-        ("setup", args.setup),
-        ("statement", args.stmt),
-    ):
-        if code:
-            yield name, code
+def details(difference: Difference) -> Iterator[Section]:
+    """What unfolds below a compared case on a page: figures of both sides, causes, and its code."""
+    rows = [
+        Row([name, *(text or ABSENT for text in texts)], name)
+        for name, *texts in _figures(difference)
+        if any(texts)
+    ]
+    if rows:
+        columns = Column("fact", ""), Column("base", "base"), Column("new", "new")
+        yield Table("figures", "", columns, rows)
+    found = causes.texts(difference.causes)
+    if found:
+        yield Block("Causes", found)
+    base, new = (_code(record) for record in (difference.base, difference.new))
+    if base and new and base != new:
+        yield Block("Code in base", base, preformatted=True)
+        yield Block("Code in new", new, preformatted=True)
+    elif base or new:
+        yield Block("Code", new or base, preformatted=True)
+
+
+def _figures(difference: Difference) -> Iterator[tuple[str, str, str]]:
+    """The name of a figure, and its texts in base and new; empty where it is not known."""
+    base, new = (
+        Outcome(Status.SKIPPED) if record is None else record.outcome
+        for record in (difference.base, difference.new)
+    )
+    windows = _windows(base.instructions), _windows(new.instructions)
+    yield "windows (instructions / iterations)", *windows
+    if (layouts := difference.layouts) is not None:
+        yield "in other memory layouts", _listed(layouts.base), _listed(layouts.new)
+    yield "median time (95% interval)", _time(base.times), _time(new.times)
+    for metric in metrics():
+        before, after = (outcome.metrics.get(metric.name) for outcome in (base, new))
+        yield metric.title, metric.text(before), metric.text(after)
+
+
+def _windows(counted: Instructions | None) -> str:
+    windows = () if counted is None else counted.windows
+    return " · ".join(f"{window.instructions:,} / {window.runs}" for window in windows)
+
+
+def _listed(counts: Iterable[int]) -> str:
+    return " · ".join(f"{count:,}" for count in counts)
+
+
+def _time(times: Times | None) -> str:
+    if times is None or times.median_bounds_s is None:
+        return "" if times is None else duration(times.median_s)
+    low, high = times.median_bounds_s
+    return f"{duration(times.median_s)} ({duration(low)} to {duration(high)})"
+
+
+def _code(record: Record | None) -> list[str]:
+    parts = {} if record is None else _parts(record)
+    return [
+        line for name, text in parts.items() if text for line in (f"# {name}", *text.splitlines())
+    ]

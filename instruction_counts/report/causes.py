@@ -25,12 +25,8 @@ CAUSES = 3
 """So many causes are shown with a case."""
 
 _NAME_WIDTH = 32
-_LETTERS = string.ascii_uppercase
 _NAMED = 2
 """So many causes of the same cases are named."""
-
-
-# ------------------------------------------------------------------------------------- a case
 
 
 def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tuple[str, ...]:
@@ -38,22 +34,23 @@ def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tu
 
     What leads the comparison is called by its letter and name.
     """
-    leading = [
-        (letter, cause)
-        for letter, cause in zip(_LETTERS, shared.leading, strict=False)
-        if difference.key in cause.keys
-    ]
-    references = tuple(f"{letter} {_last_name(cause)}" for letter, cause in leading)
+    key = difference.key
+    leading = {letter: cause for letter, cause in _lettered(shared) if key in cause.keys}
+    references = tuple(
+        f"{letter} {title(cause.members[0].first).rpartition(' ')[2]}"
+        for letter, cause in leading.items()
+    )
     own = [
         cause
         for cause in difference.causes
-        if not any(group.has(difference.key, cause) for _, group in leading)
+        if not any(group.has(key, cause) for group in leading.values())
     ]
     return references + texts(own[: max(0, CAUSES - len(references))])
 
 
-def _last_name(leading: LeadingCause) -> str:
-    return title(leading.members[0].first).rpartition(" ")[2]
+def _lettered(shared: SharedCauses) -> Iterator[tuple[str, LeadingCause]]:
+    """What leads a comparison, each with its letter."""
+    return zip(string.ascii_uppercase, shared.leading, strict=False)
 
 
 def texts(causes: Iterable[Cause]) -> tuple[str, ...]:
@@ -80,10 +77,8 @@ def title(cause: Cause) -> str:
     return f"unnamed in {cause.where}" if cause.name == UNKNOWN else short(cause.name, _NAME_WIDTH)
 
 
-def more_calls(amount: Fraction) -> str:
-    """A change of calls: ``+1 call``."""
-    sign = "+" if amount > 0 else ""
-    return f"{sign}{shown(amount)} call{'' if abs(amount) == 1 else 's'}"
+def _calls(amount: Fraction) -> str:
+    return f"{shown(amount)} call{'' if abs(amount) == 1 else 's'}"
 
 
 def _bytecodes(cause: Cause) -> str:
@@ -100,40 +95,29 @@ def _remark(cause: Cause) -> str:
         return "new"
     if cause.new is None:
         return "gone"
-    return more_calls(cause.more_calls) if cause.more_calls else ""
+    calls = cause.more_calls
+    return f"{'+' if calls > 0 else ''}{_calls(calls)}" if calls else ""
 
 
-# ------------------------------------------------------------------------------- a comparison
-
-
-def table(shared: SharedCauses) -> Table:
-    """What explains most of the changes, with its share of them."""
-    rows = [
-        Row(
-            (
-                Cell(letter, Role.STRONG),
-                Cell("" if cause.share is None else cause.share),
-                Cell(len(cause.keys)),
-                Cell(_leading(cause)),
-            ),
-            letter,
-            indent=2,
-        )
-        for letter, cause in zip(_LETTERS, shared.leading, strict=False)
-    ]
+def tables(shared: SharedCauses) -> list[Table]:
+    """What explains most of the changes, with its share of them, where cases share anything."""
+    rows = []
+    for letter, cause in _lettered(shared):
+        share = "" if cause.share is None else cause.share
+        cells = (Cell(letter, Role.STRONG), share, len(cause.keys), _leading(cause))
+        rows.append(Row(cells, letter, indent=2))
     known = [cause.share for cause in shared.leading if cause.share is not None]
     if known:
         more = f"{plural(shared.others, 'smaller cause')}, and " if shared.others else ""
         text = f"{more}what single cases have alone"
-        rest = (Cell(""), Cell(1 - sum(known)), Cell(""), Cell(text))
-        rows.append(Row(rest, role=Role.DIM))
+        rows.append(Row(["", 1 - sum(known), "", text], role=Role.DIM))
     columns = (
         Column("letter", ""),
         Column("share", "share", Unit.SHARE),
         Column("cases", "cases", Unit.COUNT),
         Column("cause", "what explains it"),
     )
-    return Table("causes", "", columns, tuple(rows))
+    return [Table("causes", "", columns, rows)] if rows else []
 
 
 def _leading(leading: LeadingCause) -> str:
@@ -148,10 +132,11 @@ def _what(shared: SharedCause) -> str:
     """By how much the cause changed: `` (6 calls fewer)``, `` (+10 to +20 bytecodes)``."""
     different = {_change(cause) for cause in shared.causes.values()}
     if len(different) == 1:
-        (only,) = different
-        return f" ({only})"
+        return f" ({different.pop()})"
     unit = "instructions" if shared.first.kind is CauseKind.NATIVE else shared.first.kind.unit.value
-    return f" ({_span(*shared.span)} {unit})"
+    ends = sorted(map(round, shared.span), key=abs if shared.span[1] <= 0 else None)
+    span = " to ".join(f"{end:+,}" if end else "0" for end in dict.fromkeys(ends))
+    return f" ({span} {unit})"
 
 
 def _change(cause: Cause) -> str:
@@ -160,16 +145,7 @@ def _change(cause: Cause) -> str:
     calls = cause.change if cause.kind is CauseKind.OPERATOR else cause.more_calls
     if not calls:
         return _remark(cause) or f"{round(cause.change):+,} instructions"
-    number = "1 call" if abs(calls) == 1 else f"{shown(abs(calls))} calls"
-    return f"{number} {'more' if calls > 0 else 'fewer'}"
-
-
-def _span(least: Fraction, most: Fraction) -> str:
-    """``+40 to +120``, ``-40 to -120``."""
-    ends = [round(least), round(most)]
-    if ends[1] <= 0:
-        ends.reverse()
-    return " to ".join(f"{end:+,}" if end else "0" for end in dict.fromkeys(ends))
+    return f"{_calls(abs(calls))} {'more' if calls > 0 else 'fewer'}"
 
 
 def every_as_values(
@@ -177,9 +153,10 @@ def every_as_values(
 ) -> list[dict[str, Any]]:
     """Each shared cause with its cases: what it changed in each, and the instructions of it."""
     changes = {difference.key: difference.change for difference in differences}
+    letters = {id(cause): letter for letter, found in _lettered(shared) for cause in found.members}
     return [
         {
-            "letter": next(_letters(shared, cause), None),
+            "letter": letters.get(id(cause)),
             "kind": cause.first.kind.value,
             "name": cause.first.name,
             "place": cause.first.place,
@@ -200,12 +177,6 @@ def every_as_values(
         }
         for cause in shared.every
     ]
-
-
-def _letters(shared: SharedCauses, cause: SharedCause) -> Iterator[str]:
-    for letter, leading in zip(_LETTERS, shared.leading, strict=False):
-        if any(cause is member for member in leading.members):
-            yield letter
 
 
 def why(parts: Iterable[str]) -> tuple[Line, ...]:

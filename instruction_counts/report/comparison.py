@@ -14,11 +14,12 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import metrics
-from instruction_counts.gate import checks
+from instruction_counts.domain.records import Record
+from instruction_counts.gate import gate
 from instruction_counts.report import causes
-from instruction_counts.report.case_details import details
+from instruction_counts.report.cases import KEY_NAMES, details, name_of, selector
 from instruction_counts.report.document import (
     Block,
     CaseTest,
@@ -28,12 +29,11 @@ from instruction_counts.report.document import (
     Line,
     Role,
     Row,
-    Section,
     Table,
     Unit,
     records_table,
 )
-from instruction_counts.report.format import duration, plural, relative
+from instruction_counts.report.format import count_cell, duration, plural, relative
 from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
 from instruction_counts.system.program import program_name
 
@@ -42,6 +42,8 @@ FORMAT_VERSION = 1
 
 SHOWN = 20
 """So many cases of a verdict are shown on a screen."""
+_NAMED = 20
+"""So many skipped cases are named."""
 
 ROLES = {
     Verdict.WORSE: Role.BAD,
@@ -52,12 +54,17 @@ ROLES = {
     Verdict.NEW: Role.STRONG,
     Verdict.MISSING: Role.STRONG,
 }
-_WITHOUT_COUNTS = {Verdict.FAILED, Verdict.INCOMPARABLE}
 _SAID_BY_THE_TABLE = {
     *(Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS, Reason.ONLY_IN_NEW, Reason.ONLY_IN_BASE),
 }
-_USUAL = (Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD)
-_BACKWARD = "backward"
+_COLUMNS = (
+    Column("case", ""),
+    Column("base", "base", Unit.COUNT),
+    Column("new", "new", Unit.COUNT),
+    Column("change", "change", Unit.CHANGE),
+    Column("relative", "%", Unit.RELATIVE),
+    Column("noise", "±", Unit.SPREAD),
+)
 _LEGEND = (
     "Instructions per iteration. Python, eager and forward unless stated otherwise; "
     "backward: forward and backward together. ±: how far noise moves a case."
@@ -75,66 +82,45 @@ def comparison_document(
     ``names`` are what its sides are called on the command line, ``tests`` and ``limits`` what
     limits make of it.
     """
-    differences = comparison.differences
-    shared = shared_causes(differences)
-    models = Models(comparison.base.records.values())
-    values = [difference_values(difference) for difference in differences]
-    sections = tuple(_sections(comparison, shared, models))
+    shared = shared_causes(comparison.differences)
+    values = [_difference_values(difference) for difference in comparison.differences]
+    tables = tuple(_tables(comparison, shared))
     return Document(
         "comparison",
-        answer=(tally(comparison),),
+        answer=[tally(comparison)],
         facts=facts(comparison),
-        sections=(*cause_sections(shared), *sections, *([] if limits is None else [limits])),
-        notes=tuple(_notes(comparison, has_tables=bool(sections))),
-        next_command=_next(differences, sections, names),
+        sections=[*causes.tables(shared), *tables, *([] if limits is None else [limits])],
+        notes=_notes(comparison, has_tables=bool(tables)),
+        next_command=_next(comparison.differences, tables, names),
         longest=LONGEST_COMMENT,
         data=_values(comparison, shared, values),
-        records=records(values),
+        records=_records(values),
         tests=None if tests is None else tuple(tests),
     )
 
 
-# ------------------------------------------------------------------------------------ the head
-
-
 def facts(comparison: Comparison) -> Table:
     """What is compared, in two columns: what is the same on both sides is left out."""
-    sides = comparison.base, comparison.new
-    rows = [
-        _fact("torch", [_torch(side) for side in sides]),
-        *(
-            _fact(
-                found.name,
-                [found.base or "none", found.new or "none"],
-                Role.BAD if found.prevents else Role.WARNING,
-                "counts cannot be compared" if found.prevents else "",
-            )
-            for found in comparison.disagreements
-            if not found.expected
-        ),
-        _fact("changed during the run", [changed_files(side) for side in sides], Role.WARNING),
-    ]
-    headings = [_heading(side, role) for side, role in zip(sides, ("base", "new"), strict=True)]
-    columns = (Column("fact", ""), Column("base", headings[0]), Column("new", headings[1]))
-    return Table("facts", "", columns, tuple(row for row in rows if row is not None))
+    sides = {"base": comparison.base, "new": comparison.new}
+    rows = [Row(["torch", *(torch_of(side.fingerprint) for side in sides.values())])]
+    for found in comparison.disagreements:
+        if not found.expected:
+            remark = "counts cannot be compared" if found.prevents else ""
+            role = Role.BAD if found.prevents else Role.WARNING
+            after = Cell(found.new or "none", remark=remark)
+            rows.append(Row([found.name, found.base or "none", after], role=role))
+    changed = [changed_files(side) for side in sides.values()]
+    if any(changed):
+        rows.append(Row(["changed during the run", *changed], role=Role.WARNING))
+    headings = (
+        Column(role, role if side.title == role else f"{role}: {side.title}")
+        for role, side in sides.items()
+    )
+    return Table("facts", "", [Column("fact", ""), *headings], rows)
 
 
-def _fact(
-    name: str, values: Sequence[str], role: Role = Role.PLAIN, remark: str = ""
-) -> Row | None:
-    if not any(values):
-        return None
-    base, new = values
-    return Row((Cell(name), Cell(base), Cell(new, remark=remark)), role=role)
-
-
-def _heading(side: Side, role: str) -> str:
-    """What a side is called, where that says more than its role does."""
-    return role if side.title == role else f"{role}: {side.title}"
-
-
-def _torch(side: Side) -> str:
-    found = side.fingerprint
+def torch_of(found: Fingerprint) -> str:
+    """The version of torch, with its commit where that is known."""
     return f"{found.torch} ({found.torch_git[:10]})" if found.torch_git else found.torch
 
 
@@ -157,31 +143,11 @@ def tally(comparison: Comparison) -> Line:
 def _geometric_mean(differences: Iterable[Difference]) -> float | None:
     """By how much the cases changed on average, as a factor less 1."""
     logs = [
-        math.log(difference.new_count / difference.base_count)
+        math.log(new / base)
         for difference in differences
-        if (difference.base_count or 0) > 0 and (difference.new_count or 0) > 0
-        if difference.base_count is not None and difference.new_count is not None
+        if (base := difference.base_count or 0) > 0 and (new := difference.new_count or 0) > 0
     ]
     return math.expm1(math.fsum(logs) / len(logs)) if logs else None
-
-
-def cause_sections(shared: SharedCauses) -> tuple[Table, ...]:
-    """What explains most of the changes, where cases share anything."""
-    return (causes.table(shared),) if shared.leading else ()
-
-
-# ----------------------------------------------------------------------------------- the cases
-
-
-def name_of(key: CaseKey) -> str:
-    """A case by its label, as ``--only`` takes it, and the modes that are not the usual ones."""
-    modes = [
-        _BACKWARD if mode is AutogradMode.FORWARD_BACKWARD else mode.value
-        for mode, usual in zip(key.modes, _USUAL, strict=True)
-        if mode is not usual and mode.value
-    ]
-    threads = [plural(key.num_threads, "thread")] if key.num_threads > 1 else []
-    return " · ".join([key.path, *modes, *threads])
 
 
 def cases_table(
@@ -195,60 +161,43 @@ def cases_table(
 ) -> Table:
     """Cases with what is said of each, the largest relative change first."""
     found = sorted(cases, key=lambda case: -abs(case[0].relative or 0))
-    columns = (
-        Column("case", ""),
-        Column("base", "base", Unit.COUNT),
-        Column("new", "new", Unit.COUNT),
-        Column("change", "change", Unit.CHANGE),
-        Column("relative", "%", Unit.RELATIVE),
-        Column("noise", "±", Unit.SPREAD),
+    rows = (_row(difference, said) for difference, said in found)
+    more = "--limit 0 shows all"
+    table = Table(
+        name, title, _COLUMNS, rows, role, remark=remark, shown=SHOWN, more=more, folded=folded
     )
-    rows = [_row(difference, said) for difference, said in found]
-    kept = [
-        place
-        for place in range(len(columns))
-        if not place or any(row.cells[place].value != "" for row in rows)
-    ]
-    return Table(
-        name,
-        title,
-        tuple(columns[place] for place in kept),
-        tuple(attrs.evolve(row, cells=tuple(row.cells[place] for place in kept)) for row in rows),
-        role,
-        remark=remark,
-        shown=SHOWN,
-        more="--limit 0 shows all",
-        folded=folded,
-    )
+    return table.without_empty_columns()
 
 
 def _row(difference: Difference, said: tuple[str, ...]) -> Row:
-    base, new, change = difference.base_count, difference.new_count, difference.change
-    role = Role.PLAIN if not change else Role.BAD if change > 0 else Role.GOOD
+    change, name, noise = difference.change, name_of(difference.key), difference.noise
+    role = Role.of_change(change)
     cells = (
-        Cell(name_of(difference.key)),
-        _count(base, difference.base),
-        _count(new, difference.new),
+        name,
+        _count(difference.base_count, difference.base),
+        _count(difference.new_count, difference.new),
         Cell("" if change is None else change, role),
         Cell("" if difference.relative is None else difference.relative, role),
-        Cell(difference.noise if difference.noise_origin and difference.noise else ""),
+        noise if difference.noise_origin and noise else "",
     )
-    below, found = causes.why(said), details(difference)
-    return Row(cells, name_of(difference.key), below, indent=2, details=found)
+    return Row(cells, name, causes.why(said), indent=2, details=tuple(details(difference)))
 
 
-def _count(count: int | None, record: Any) -> Cell:
-    if count is None:
+def _count(count: int | None, record: Record | None) -> Cell:
+    if count is None or record is None:
         return Cell("")
-    return Cell(count, approximate=not record.outcome.instructions.exact)
+    return attrs.evolve(count_cell(record.outcome.instructions), value=count)
 
 
 def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
     parts = []
-    if difference.verdict in _WITHOUT_COUNTS:
+    is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
+    # The first cause names the code that differs.
+    is_said = is_code and difference.verified and bool(difference.causes)
+    if difference.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE}:
         parts.append(reason_of(difference))
-    elif difference.reason not in _SAID_BY_THE_TABLE and not _is_said_by_causes(difference):
+    elif difference.reason not in _SAID_BY_THE_TABLE and not is_said:
         effect = difference.effect
         amount = f" ({effect:+,})" if effect and effect != difference.change else ""
         parts.append(f"{difference.reason.value}{amount}")
@@ -257,10 +206,11 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
     ):
         parts.append(f"output: {difference.output.text}")
     parts += causes.of_case(difference, shared)
-    parts += metric_texts(difference)
+    for change in difference.metrics:
+        before, after = (change.metric.text(amount) for amount in (change.base, change.new))
+        parts.append(f"{change.metric.title}: {before} → {after} ({change.verdict})")
     if models is not None:
-        found = models.impacts(difference.base, difference.change)
-        parts += [impact.text for impact in found]
+        parts += [impact.text for impact in models.impacts(difference.base, difference.change)]
     time = difference.time
     if time is not None and time.significant:
         parts.append(
@@ -269,32 +219,17 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
     return tuple(parts)
 
 
-def _is_said_by_causes(difference: Difference) -> bool:
-    """Whether the first cause names the code that differs."""
-    is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
-    return is_code and difference.verified and bool(difference.causes)
-
-
-def metric_texts(difference: Difference) -> Iterator[str]:
-    """What changed beside instructions: ``bytecodes: 97 → 24 (better)``."""
-    for change in difference.metrics:
-        before, after = (change.metric.text(amount) for amount in (change.base, change.new))
-        yield f"{change.metric.title}: {before} → {after} ({change.verdict})"
-
-
 def reason_of(difference: Difference) -> str:
     """The reason, with the message of a failure."""
-    failures = [
-        record.outcome.failure
-        for record in (difference.new, difference.base)
-        if record is not None and record.outcome.failure is not None
-    ]
-    message = f": {failures[0].summary}" if failures else ""
-    return difference.reason.value + message
+    for record in (difference.new, difference.base):
+        if record is not None and record.outcome.failure is not None:
+            return f"{difference.reason.value}: {record.outcome.failure.summary}"
+    return difference.reason.value
 
 
-def _sections(comparison: Comparison, shared: SharedCauses, models: Models) -> Iterator[Section]:
+def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
     """What differs, the worst first."""
+    models = Models(comparison.base.records.values())
     by_output: dict[bool, list[Difference]] = {True: [], False: []}
     for difference in comparison.differences:
         by_output[difference.reason is Reason.OUTPUT_DIFFERS].append(difference)
@@ -322,50 +257,46 @@ def _how_sure(differences: Sequence[Difference]) -> str:
     numbers = sorted({len(case.layouts.new) for case in differences if case.layouts is not None})
     counted = sum(case.layouts is not None for case in differences)
     certain = sum(case.verified for case in differences) - counted
-    number = " or ".join(map(str, numbers))
     memory = f"memory layout{'' if numbers == [1] else 's'}"
-    parts = [
-        (counted, f"verified in {number} {memory}"),
-        (certain, "certain: different code is executed"),
-        (len(differences) - counted - certain, "not verified"),
-    ]
-    known = [(many, text) for many, text in parts if many]
+    parts = {
+        f"verified in {' or '.join(map(str, numbers))} {memory}": counted,
+        "certain: different code is executed": certain,
+        "not verified": len(differences) - counted - certain,
+    }
+    known = {text: many for text, many in parts.items() if many}
     if len(known) == 1:
-        return known[0][1]
-    return ", ".join(f"{many:,} {text}" for many, text in known)
+        return next(iter(known))
+    return ", ".join(f"{many:,} {text}" for text, many in known.items())
 
 
-def skipped_note(comparison: Comparison) -> Line | None:
-    """What a time budget skipped; None where nothing was."""
+def skipped_notes(comparison: Comparison) -> list[Line]:
+    """A line for what a time budget skipped, if it skipped anything."""
     budgets = {key.title: budget for key, budget in comparison.skipped_by_budget.items()}
-    return skipped_line(budgets, len(comparison.differences))
+    return skipped_lines(budgets, len(comparison.differences))
 
 
-def skipped_line(budgets: dict[str, str], measured: int) -> Line | None:
+def skipped_lines(budgets: dict[str, str], measured: int) -> list[Line]:
     """``12 of 300 cases measured within 60 s; …``: the skipped ones by name, each with its budget.
 
-    None where nothing was skipped.
+    No line where nothing was skipped.
     """
     if not budgets:
-        return None
+        return []
     within = " and ".join(dict.fromkeys(budgets.values()))
     named = ", ".join(list(budgets)[:_NAMED])
     more = f", and {len(budgets) - _NAMED:,} more" if len(budgets) > _NAMED else ""
-    return Line(
+    text = (
         f"{measured:,} of {plural(measured + len(budgets), 'case')} measured within {within}; "
-        f"skipped: {len(budgets):,}: {named}{more}",
-        Role.WARNING,
+        f"skipped: {len(budgets):,}: {named}{more}"
     )
-
-
-_NAMED = 20
+    return [Line(text, Role.WARNING)]
 
 
 def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
-    if skipped := skipped_note(comparison):
-        yield skipped
+    yield from skipped_notes(comparison)
     least = f"its noise and the minimum effect, {comparison.min_effect}"
-    rest = f"No other case changed by more than {least}."
+    other = "other " if has_tables else ""
+    rest = f"No {other}case changed by more than {least}."
     yield Line(f"{_LEGEND} {rest}" if has_tables else rest, Role.DIM)
     if any(
         difference.verdict in {Verdict.WORSE, Verdict.BETTER} and not difference.verified
@@ -378,35 +309,14 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
         )
 
 
-def _next(
-    differences: Sequence[Difference], sections: Sequence[Section], names: Sequence[str]
-) -> str:
+def _next(differences: Sequence[Difference], tables: Sequence[Table], names: Sequence[str]) -> str:
     """How to explain the first case that is shown and was counted on both sides."""
     keys = {name_of(difference.key): difference for difference in differences}
-    rows = (row for section in sections if isinstance(section, Table) for row in section.rows)
+    rows = (row for table in tables for row in table.rows)
     first = next((keys[row.key] for row in rows if keys[row.key].change), None)
     if first is None or not names:
         return ""
     return f"explain {shlex.join(names)} {selector(first.key, [case.key for case in differences])}"
-
-
-def selector(key: CaseKey, others: Iterable[CaseKey]) -> str:
-    """What selects a case on the command line: its label, and modes where ``others`` share it."""
-    siblings = [other for other in others if other.label == key.label]
-    language, runtime, autograd = key.modes
-    options = {
-        f"--language {language.option}": any(other.language is not language for other in siblings),
-        f"--runtime {runtime.option}": any(other.runtime is not runtime for other in siblings),
-        f"--autograd {autograd.option}": any(other.autograd is not autograd for other in siblings),
-        f"--num-threads {key.num_threads}": any(
-            other.num_threads != key.num_threads for other in siblings
-        ),
-    }
-    needed = [option for option, is_needed in options.items() if is_needed]
-    return " ".join([shlex.quote(key.path), *needed])
-
-
-# ------------------------------------------------------------------------------------- files
 
 
 def _values(
@@ -414,8 +324,8 @@ def _values(
 ) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
-        "base": side_values(comparison.base),
-        "new": side_values(comparison.new),
+        "base": _side_values(comparison.base),
+        "new": _side_values(comparison.new),
         "disagreements": [attrs.asdict(found) for found in comparison.disagreements],
         "min_effect": attrs.asdict(comparison.min_effect),
         "layouts": comparison.layouts,
@@ -430,64 +340,48 @@ def _values(
     }
 
 
-def side_values(side: Side) -> dict[str, Any]:
-    """A side by names."""
+def _side_values(side: Side) -> dict[str, Any]:
     return {
         "title": side.title,
         "engine": side.engine,
         "fingerprint": attrs.asdict(side.fingerprint),
-        "changed_files": checks.changed_files(side),
+        "changed_files": gate.changed_files(side),
     }
 
 
-def difference_values(difference: Difference) -> dict[str, Any]:
+def _difference_values(difference: Difference) -> dict[str, Any]:
     """A compared case by names."""
-    time = difference.time
     return {
-        **checks.difference_figures(difference, causes.texts(difference.causes)),
-        "layouts": None if difference.layouts is None else attrs.asdict(difference.layouts),
-        "time": None if time is None else attrs.asdict(time),
-        "output": None if difference.output is None else attrs.asdict(difference.output),
+        **gate.difference_figures(difference, causes.texts(difference.causes)),
+        "layouts": difference.layouts and attrs.asdict(difference.layouts),
+        "time": difference.time and attrs.asdict(difference.time),
+        "output": difference.output and attrs.asdict(difference.output),
         "metrics": {
-            change.metric.name: {
-                "base": change.base,
-                "new": change.new,
-                "verdict": change.verdict,
-            }
+            change.metric.name: {"base": change.base, "new": change.new, "verdict": change.verdict}
             for change in difference.metrics
         },
     }
 
 
-_FIGURES = (
-    *("verdict", "reason", "verified", "base", "new", "change", "relative"),
-    *("noise", "noise_origin"),
-)
-
-
-def records(cases: Sequence[dict[str, Any]]) -> Table:
+def case_records(differences: Iterable[Difference]) -> Table:
     """One line for each case, with numbers as they are."""
-    judged = [(metric.name, side) for metric in metrics() if metric.judged for side in _SIDES]
-    rows = [
+    return _records([_difference_values(difference) for difference in differences])
+
+
+def _records(cases: Iterable[dict[str, Any]]) -> Table:
+    figures = ("verdict", "reason", "verified", "base", "new", "change", "relative")
+    named = (*KEY_NAMES[1:], *figures, "noise", "noise_origin")
+    sides = ("base", "new")
+    judged = [(metric.name, side) for metric in metrics() if metric.judged for side in sides]
+    rows = (
         [
             "/".join(values["label"]),
-            *(values[name] for name in (*KEY_NAMES[1:], *_FIGURES)),
-            *((values["time"] or {}).get(f"{side}_s") for side in _SIDES),
+            *(values[name] for name in named),
+            *((values["time"] or {}).get(f"{side}_s") for side in sides),
             " · ".join(values["causes"]),
             *(values["metrics"].get(name, {}).get(side) for name, side in judged),
         ]
         for values in cases
-    ]
+    )
     last = (f"{side}_{name}" for name, side in judged)
-    return records_table("cases", (*KEY_NAMES, *_FIGURES, "base_s", "new_s", "causes", *last), rows)
-
-
-_SIDES = ("base", "new")
-KEY_NAMES = ("label", "language", "runtime", "autograd", "num_threads")
-
-
-def key_cells(key: CaseKey) -> Iterator[Any]:
-    """What a case is called, as CSV has it: `KEY_NAMES`."""
-    values = key.as_values
-    yield key.path
-    yield from (values[name] for name in KEY_NAMES[1:])
+    return records_table("cases", ("label", *named, "base_s", "new_s", "causes", *last), rows)

@@ -1,8 +1,7 @@
 """What a command has to say, before anyone decides how it looks.
 
 Analysis yields values, a function of this package makes a `Document` of them, and a renderer makes
-text of that for a terminal, Markdown, JSON, CSV or JUnit. A document holds plain values: it reads
-nothing, measures nothing, and is equal to another with the same content.
+text of that. A document holds plain values, and is equal to another with the same content.
 
 Amounts are those of one iteration, unless the heading of their column says otherwise. Cells hold
 numbers as they are; how many digits are shown is decided once, by `Unit`.
@@ -11,8 +10,9 @@ numbers as they are; how many digits are shown is decided once, by `Unit`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
@@ -21,24 +21,15 @@ class Unit(enum.Enum):
     """What a number is, and so how every renderer writes it."""
 
     TEXT = "text"
-    COUNT = "count"
-    """A whole number: ``18,063``."""
-    CHANGE = "change"
-    """A whole number with its sign: ``+381``; 0 is ``0``."""
-    NUMBER = "number"
-    """Any number, in three digits: ``12.3``."""
-    RELATIVE = "relative"
-    """A fraction of a base, with its sign, as a percentage: ``+4.52%``."""
-    SHARE = "share"
-    """A fraction of a whole, as a percentage: ``41.2%``; ``100.0%`` is all of it."""
-    SPREAD = "spread"
-    """How far a count moves without a change, in its own unit: ``±12``."""
-    RELATIVE_SPREAD = "relative spread"
-    """The same as a fraction of the value: ``±3%``."""
-    SECONDS = "seconds"
-    """Three digits and a unit: ``4.71 us``."""
-    BYTES = "bytes"
-    """Three digits and a unit: ``1.5 MiB``."""
+    COUNT = "count"  # a whole number: 18,063
+    CHANGE = "change"  # a whole number with its sign: +381; 0 is 0
+    NUMBER = "number"  # any number, in three digits: 12.3
+    RELATIVE = "relative"  # a fraction of a base, with its sign, as a percentage: +4.52%
+    SHARE = "share"  # a fraction of a whole: 41.2%; 100.0% is all of it
+    SPREAD = "spread"  # how far a count moves without a change, in its own unit: ±12
+    RELATIVE_SPREAD = "relative spread"  # the same as a fraction of the value: ±3%
+    SECONDS = "seconds"  # three digits and a unit: 4.71 us
+    BYTES = "bytes"  # three digits and a unit: 1.5 MiB
 
 
 class Role(enum.Enum):
@@ -51,7 +42,13 @@ class Role(enum.Enum):
     BAD = "bad"
     WARNING = "warning"
 
+    @classmethod
+    def of_change(cls, change: float | None) -> Role:
+        """More is worse, less is better, and nothing is plain."""
+        return cls.PLAIN if not change else cls.BAD if change > 0 else cls.GOOD
 
+
+_Item = TypeVar("_Item")
 Value: TypeAlias = str | int | float | None
 """What a cell holds; None is shown as a dash, and the empty text as nothing."""
 
@@ -67,6 +64,11 @@ class Line:
     """Whether a terminal shows no more of it than a line holds."""
 
 
+def as_lines(texts: Iterable[str | Line]) -> tuple[Line, ...]:
+    """Each text as a plain line."""
+    return tuple(text if isinstance(text, Line) else Line(text) for text in texts)
+
+
 @attrs.frozen
 class Cell:
     """A value in a table."""
@@ -77,6 +79,10 @@ class Cell:
     """Whether it is marked with ``~``."""
     remark: str = ""
     """What is said at the end of its row: ``9 → 10 allocations``."""
+
+
+def _as_cells(values: Iterable[Value | Cell]) -> tuple[Cell, ...]:
+    return tuple(value if isinstance(value, Cell) else Cell(value) for value in values)
 
 
 @attrs.frozen
@@ -95,9 +101,9 @@ class Column:
 
 @attrs.frozen
 class Row:
-    """One row; it has a cell for each column of its table."""
+    """One row; it has a cell for each column of its table, or a value for which one is made."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...] = attrs.field(converter=_as_cells)
     key: str = ""
     """What names the row: the title of a case, so that it can be found again."""
     below: tuple[Line, ...] = ()
@@ -109,6 +115,14 @@ class Row:
     """What unfolds below the row where there is room for it: on a page, not in a terminal."""
 
 
+def _as_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(columns)
+
+
+def _as_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
+    return tuple(rows)
+
+
 @attrs.frozen
 class Table:
     """Rows under headings."""
@@ -116,8 +130,8 @@ class Table:
     name: str
     """In CSV and JSON: ``worse``."""
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[Column, ...] = attrs.field(converter=_as_columns)
+    rows: tuple[Row, ...] = attrs.field(converter=_as_rows)
     role: Role = Role.STRONG
     """Of its title."""
     total: Row | None = None
@@ -140,22 +154,30 @@ class Table:
         hidden = len(self.rows) - len(rows)
         if self.total is None:
             return rows, hidden
-        return (*rows, *([self._rest(rows, hidden)] if hidden else []), self.total), hidden
-
-    def _rest(self, shown: tuple[Row, ...], hidden: int) -> Row:
-        assert self.total is not None, "asked of tables with sums alone"
-        cells = [Cell(f"… {hidden:,} more")]
-        for place, total in enumerate(self.total.cells[1:], 1):
-            numbers = [row.cells[place].value for row in shown]
-            known = sum(number for number in numbers if isinstance(number, int | float))
-            whole = total.value
-            cells.append(Cell(whole - known if isinstance(whole, int | float) else ""))
-        return Row(tuple(cells), indent=self.total.indent)
+        if not hidden:
+            return (*rows, self.total), 0
+        rest: list[Value] = [f"… {hidden:,} more"]
+        for whole, *shown in [*zip(self.total.cells, *(row.cells for row in rows), strict=True)][
+            1:
+        ]:
+            known = sum(cell.value for cell in shown if isinstance(cell.value, int | float))
+            rest.append(whole.value - known if isinstance(whole.value, int | float) else "")
+        return (*rows, Row(rest, indent=self.total.indent), self.total), hidden
 
     def column(self, key: str) -> tuple[Value, ...]:
         """The values of the column with that key, from the first row on."""
         place = next(at for at, column in enumerate(self.columns) if column.key == key)
         return tuple(row.cells[place].value for row in self.rows)
+
+    def without_empty_columns(self) -> Table:
+        """The table without columns in which nothing is known, but for the first."""
+        kept = [
+            place
+            for place in range(len(self.columns))
+            if not place or any(row.cells[place].value not in ("", None) for row in self.rows)
+        ]
+        rows = (attrs.evolve(row, cells=[row.cells[at] for at in kept]) for row in self.rows)
+        return attrs.evolve(self, columns=[self.columns[at] for at in kept], rows=rows)
 
 
 @attrs.frozen
@@ -163,7 +185,7 @@ class Block:
     """Lines under a title: a list of causes, the two codes of a case, a plot."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...] = attrs.field(converter=as_lines)
     role: Role = Role.STRONG
     preformatted: bool = False
     """Whether its lines are code or a drawing, which nobody may break."""
@@ -188,6 +210,8 @@ class Series:
     y: tuple[int | float, ...]
     labels: tuple[str, ...]
     """What each point is called."""
+    level: bool = False
+    """Whether it says where other points lie, and is no measurement itself."""
 
 
 @attrs.frozen
@@ -205,7 +229,21 @@ class Chart:
     role: Role = Role.STRONG
 
 
+def treemap(title: str, sizes: Iterable[tuple[tuple[str, ...], int]]) -> Chart:
+    """Paths by their sizes; what lies above a path is as large as all that is below it."""
+    totals: Counter[tuple[str, ...]] = Counter()
+    for path, size in sizes:
+        totals.update({("all", *path)[:length]: size for length in range(1, len(path) + 2)})
+    names, parents = (tuple(" / ".join(path[:end]) for path in totals) for end in (None, -1))
+    series = Series("", parents, tuple(totals.values()), names)
+    return Chart(title, ChartKind.TREEMAP, (series,), folded=True)
+
+
 Section: TypeAlias = Table | Block | Chart
+
+
+def _as_sections(sections: Iterable[Section]) -> tuple[Section, ...]:
+    return tuple(sections)
 
 
 @attrs.frozen
@@ -231,12 +269,12 @@ class Document:
     kind: str
     """``comparison``, ``check``, ``run``, ``explanation``, …"""
     title: str = ""
-    answer: tuple[Line, ...] = ()
+    answer: tuple[Line, ...] = attrs.field(default=(), converter=as_lines)
     """What somebody reads who reads one line: the tally, or the verdict."""
     facts: Table | None = None
     """What was measured, or compared: with two columns of values, only what differs."""
-    sections: tuple[Section, ...] = ()
-    notes: tuple[Line, ...] = ()
+    sections: tuple[Section, ...] = attrs.field(default=(), converter=_as_sections)
+    notes: tuple[Line, ...] = attrs.field(default=(), converter=as_lines)
     """What to know before the numbers are believed."""
     next_command: str = ""
     """What to type next, without the name of the program: ``explain last 'MatMul/mm'``."""
@@ -261,19 +299,20 @@ class Document:
         """All tables among the sections."""
         return tuple(section for section in self.sections if isinstance(section, Table))
 
-    def table(self, name: str) -> Table:
-        """The table of that name.
 
-        Raises:
-            KeyError: there is none.
-        """
-        for table in self.tables:
-            if table.name == name:
-                return table
-        raise KeyError(name)
+def table_of(
+    name: str,
+    title: str,
+    columns: Mapping[Column, Callable[[_Item], Value | Cell]],
+    items: Iterable[_Item],
+    key: Callable[[_Item], str] = lambda _: "",
+    **more: Any,
+) -> Table:
+    """A row for each of the items: columns say what they hold of it, and ``key`` what names it."""
+    rows = (Row([cell(item) for cell in columns.values()], key(item)) for item in items)
+    return Table(name, title, columns, rows, **more)
 
 
 def records_table(name: str, names: Iterable[str], rows: Iterable[Iterable[Value]]) -> Table:
     """Rows of values as they are, for CSV."""
-    columns = tuple(Column(column, column) for column in names)
-    return Table(name, "", columns, tuple(Row(tuple(map(Cell, row))) for row in rows))
+    return Table(name, "", (Column(column, column) for column in names), map(Row, rows))

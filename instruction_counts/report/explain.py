@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -17,6 +17,8 @@ from instruction_counts.analysis.attribution.functions import (
     CallerChange,
     FunctionChange,
     FunctionKey,
+    Share,
+    rounded,
     shown,
 )
 from instruction_counts.analysis.attribution.layers import Layer
@@ -28,7 +30,7 @@ from instruction_counts.domain.executed import Executed, SourceChange
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Record
-from instruction_counts.gate import checks
+from instruction_counts.gate.gate import changed_files as file_changes
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title
 from instruction_counts.report.comparison import changed_files
@@ -45,7 +47,7 @@ from instruction_counts.report.document import (
     Unit,
     records_table,
 )
-from instruction_counts.report.format import count, relative, whole_numbers
+from instruction_counts.report.format import count, relative
 from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
 from instruction_counts.session.explaining import Explained
 
@@ -59,10 +61,15 @@ SOURCE = "source"
 SHOWN = 15
 """So many functions are shown on a screen."""
 
+_SIDES = ("base", "new")
+_Change = TypeVar("_Change")
+
 _EXPLAINED_CALLERS = 3
 _CALLERS = 5
 _LONGEST_VALUE = 24
 _LONGEST_NAME = 48
+_TOTALS = ("python", "bytecodes", "operator_calls")
+_RECORD = ("function", "library", "layer", "base", "new", "change", "base_calls", "new_calls")
 
 
 def explanation_document(
@@ -76,46 +83,47 @@ def explanation_document(
 
     ``sources`` are the lines of Python functions that changed; None where nobody asked for them.
     """
-    parts: dict[str, Callable[[Explained], Iterator[Section]]] = {
-        "python": _python,
-        "operator": _operators,
-        SOURCE: lambda _: source_lines.blocks(sources),
-        "layer": _layers,
-        "library": _libraries,
-        "function": _functions,
-    }
     wanted = {*sections, *(() if sources is None else (SOURCE,))}
+    parts = {
+        "python": _python(explained),
+        "operator": _operators(explained),
+        SOURCE: source_lines.blocks(sources or ()),
+        "layer": _shares(explained, "layers", "by layer", explained.difference.by_layer()),
+        "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
+        "function": _functions(explained),
+    }
+    data = _values(explained, sources)
+    records = ([function[name] for name in _RECORD] for function in data["functions"])
     return Document(
         "explanation",
         explained.key.title,
-        answer=tuple(_answer(explained)),
+        answer=_answer(explained),
         facts=_facts(explained),
-        sections=tuple(
-            part for name, make in parts.items() if name in wanted for part in make(explained)
-        ),
-        notes=tuple(_notes(explained, wanted)),
+        sections=(part for name, found in parts.items() if name in wanted for part in found),
+        notes=_notes(explained, wanted),
         longest=LONGEST_COMMENT,
-        data=_values(explained, sources),
-        records=_records(explained),
+        data=data,
+        records=records_table("functions", _RECORD, records),
         profiles=_profiles(explained) if with_profiles else None,
     )
-
-
-# ------------------------------------------------------------------------------------ the head
 
 
 def _is_pair(explained: Explained) -> bool:
     return len(explained.sides) > 1
 
 
-def _record(explained: Explained, side: Side) -> Record:
-    return side.records[explained.key]
+def _records_of(explained: Explained) -> list[Record]:
+    return [side.records[explained.key] for side in explained.sides]
 
 
 def _counts(explained: Explained) -> list[Instructions]:
-    counts = [_record(explained, side).outcome.instructions for side in explained.sides]
+    counts = [record.outcome.instructions for record in _records_of(explained)]
     assert all(counts), "a case that was not counted is not explained"
     return [found for found in counts if found is not None]
+
+
+def _executed(explained: Explained) -> list[Executed | None]:
+    return [record.outcome.executed for record in _records_of(explained)]
 
 
 def _answer(explained: Explained) -> Iterator[Line]:
@@ -126,33 +134,32 @@ def _answer(explained: Explained) -> Iterator[Line]:
         yield Line("no change in instructions per iteration", Role.STRONG)
         return
     share = f" ({relative((new - base) / base)})" if base else ""
-    yield Line(f"{new - base:+,} instructions per iteration{share}", _role(new - base))
+    yield Line(f"{new - base:+,} instructions per iteration{share}", Role.of_change(new - base))
 
 
 def _facts(explained: Explained) -> Table:
-    names = ("base", "new") if _is_pair(explained) else ("value",)
-    counts = map(count, _counts(explained))
-    facts = {
-        "": [
-            "" if side.title == name else side.title
-            for side, name in zip(explained.sides, names, strict=True)
-        ],
-        "torch": [side.fingerprint.torch for side in explained.sides],
-        "instructions": list(counts),
-    }
-    rows = [Row((Cell(name), *map(Cell, values))) for name, values in facts.items() if any(values)]
-    headings = names if _is_pair(explained) else ("",)
-    columns = [
-        Column(name, heading, Unit.TEXT) for name, heading in zip(names, headings, strict=True)
+    names = {"base": "base", "new": "new"} if _is_pair(explained) else {"value": ""}
+    titles = [
+        "" if side.title == name else side.title
+        for side, name in zip(explained.sides, names, strict=True)
     ]
-    return Table("facts", "", (Column("fact", ""), *columns), tuple(rows))
+    rows = [
+        *([Row(["", *titles])] if any(titles) else []),
+        Row(["torch", *(side.fingerprint.torch for side in explained.sides)]),
+        Row(["instructions", *map(count, _counts(explained))]),
+    ]
+    return Table("facts", "", [Column("fact", ""), *map(Column, names, names.values())], rows)
 
 
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
     """What to know before the numbers are believed."""
     if _is_pair(explained):
         yield from map(Line, _doubts_of_pair(explained))
-    unknown = [side.title for side in explained.sides if _executed(explained, side) is None]
+    unknown = [
+        side.title
+        for side, executed in zip(explained.sides, _executed(explained), strict=True)
+        if executed is None
+    ]
     if unknown and wanted & {"python", "operator"}:
         titles = " and ".join(unknown)
         yield Line(f"Python functions and operators were not stored for {titles}.")
@@ -165,7 +172,7 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
                 f"~ {side.title}: the windows do not agree (spread {found.spread:,}"
                 f"{f'; {names}' if names else ''})."
             )
-        functions = _record(explained, side).outcome.functions
+        functions = side.records[explained.key].outcome.functions
         if functions is not None and not functions.calls:
             yield Line(f"{side.title} was stored without calls: no callers, flat flame graphs.")
     yield Line("Flame graphs: --output FILE.speedscope.json, for speedscope.app", Role.DIM)
@@ -173,7 +180,7 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
 
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:
     base, new = explained.sides
-    if len({_record(explained, side).definition_hash for side in explained.sides}) > 1:
+    if not _same_definition(explained):
         yield "The definitions differ: base and new did not run the same code."
     differing = [
         found.name
@@ -198,11 +205,8 @@ def _doubts_of_pair(explained: Explained) -> Iterator[str]:
         )
 
 
-# -------------------------------------------------------------------------------------- tables
-
-
-def _role(change: float) -> Role:
-    return Role.BAD if change > 0 else Role.GOOD if change < 0 else Role.PLAIN
+def _same_definition(explained: Explained) -> bool:
+    return len({record.definition_hash for record in _records_of(explained)}) == 1
 
 
 @attrs.frozen
@@ -214,7 +218,6 @@ class _Item:
     new: int | None
     more: tuple[str, ...] = ()
     remark: str = ""
-    key: str = ""
 
     @property
     def change(self) -> int:
@@ -233,7 +236,7 @@ def _table(
 ) -> Table:
     """Rows with base, new and change, or with one amount and its share; their sums come last."""
     is_pair = _is_pair(explained)
-    base, new = (sum(amount or 0 for amount in amounts) for amounts in _sides(items))
+    base, new = (sum(getattr(item, side) or 0 for item in items) for side in _SIDES)
     if is_pair:
         columns = [
             Column("base", "base", Unit.COUNT),
@@ -242,200 +245,149 @@ def _table(
         ]
     else:
         columns = [Column(unit, unit, Unit.COUNT), Column("share", "share", Unit.SHARE)]
-    columns += [Column(heading, heading) for heading in more]
 
     def row(item: _Item, role: Role = Role.PLAIN) -> Row:
-        change = item.change
+        change, remark = item.change, item.remark
         amounts = (
-            (Cell(item.base), Cell(item.new), Cell(change, _role(change), remark=item.remark))
+            (item.base, item.new, Cell(change, Role.of_change(change), remark=remark))
             if is_pair
-            else (Cell(item.new, remark=item.remark), Cell((item.new or 0) / new if new else ""))
+            else (Cell(item.new, remark=remark), (item.new or 0) / new if new else "")
         )
         last = item.more or ("",) * len(more)
-        cells = (Cell(item.name), *amounts, *(Cell(text, Role.DIM) for text in last))
-        return Row(cells, item.key, indent=2, role=role)
+        return Row([item.name, *amounts, *(Cell(text, Role.DIM) for text in last)], "", (), 2, role)
 
     return Table(
         name,
         title,
-        (Column("name", ""), *columns),
-        tuple(map(row, items)),
+        [Column("name", ""), *columns, *(Column(heading, heading) for heading in more)],
+        map(row, items),
         total=row(_Item("sum", base, new), Role.STRONG) if len(items) > 1 else None,
         remark=unit if is_pair else "",
         shown=shown_rows,
     )
 
 
-def _sides(items: Sequence[_Item]) -> tuple[list[int | None], list[int | None]]:
-    return [item.base for item in items], [item.new for item in items]
-
-
-def _rounded(amounts: Sequence[Fraction | None]) -> list[int | None]:
-    """Whole numbers that add up as the amounts do; what is absent stays so."""
-    found = iter(whole_numbers([amount for amount in amounts if amount is not None]))
-    return [None if amount is None else next(found) for amount in amounts]
-
-
-def _executed(explained: Explained, side: Side) -> Executed | None:
-    return _record(explained, side).outcome.executed
+def _rounded(changes: Sequence[_Change]) -> Iterator[tuple[_Change, int | None, int | None]]:
+    """Each with its amounts as whole numbers that add up as the amounts do; None stays None."""
+    sides = []
+    for side in _SIDES:
+        amounts = [getattr(change, side) for change in changes]
+        known = [amount for amount in amounts if amount is not None]
+        whole = iter(rounded(known, round(sum(known))))
+        sides.append([None if amount is None else next(whole) for amount in amounts])
+    return zip(changes, *sides, strict=True)
 
 
 def _python(explained: Explained) -> Iterator[Section]:
-    sides = [_executed(explained, side) for side in explained.sides]
+    sides = _executed(explained)
     known = [side for side in sides if side is not None and side.bytecodes is not None]
     versions = {side.python for side in known}
     if len(known) < len(sides):
         return
     if len(versions) > 1:
         text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
-        yield Block("", (Line(text),))
+        yield Block("", [text])
         return
-    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
-    every = _executed_causes(base, known[-1], CauseKind.PYTHON)
-    items = [
-        _Item(title(cause), *_amounts(cause), remark="edited" if cause.edited else "")
-        for cause in every
-        if cause.edited or cause.change
-    ]
-    yield _changed(explained, ("python", "by Python function", "bytecodes"), items, len(every))
+    yield _changed(explained, known, CauseKind.PYTHON, "python", "by Python function")
 
 
 def _operators(explained: Explained) -> Iterator[Section]:
-    known = [side for side in (_executed(explained, side) for side in explained.sides) if side]
-    if len(known) < len(explained.sides):
-        return
-    base = known[0] if _is_pair(explained) else Executed((), ())
-    every = _executed_causes(base, known[-1], CauseKind.OPERATOR)
-    items = [_Item(title(cause), *_amounts(cause)) for cause in every if cause.change]
-    yield _changed(explained, ("operators", "by operator", "calls"), items, len(every))
+    known = [side for side in _executed(explained) if side is not None]
+    if len(known) == len(explained.sides):
+        yield _changed(explained, known, CauseKind.OPERATOR, "operators", "by operator")
 
 
 def _executed_causes(base: Executed, new: Executed, kind: CauseKind) -> list[Cause]:
     return [cause for cause in executed_on_both(base, new) if cause.kind is kind]
 
 
-def _amounts(cause: Cause) -> tuple[int | None, int | None]:
-    return round(cause.base or 0) or None, round(cause.new or 0) or None
-
-
 def _changed(
-    explained: Explained, names: tuple[str, str, str], items: Sequence[_Item], number: int
+    explained: Explained, known: Sequence[Executed], kind: CauseKind, name: str, heading: str
 ) -> Section:
     """A table of what changed, or of all that one side has; a line where nothing changed."""
-    name, title, unit = names
-    if items:
-        many = f", {len(items):,} of {number:,} changed" if _is_pair(explained) else ""
-        return _table(explained, name, f"{title}{many}", unit, items)
-    return Block("", (Line(f"{title}: none of {number:,} changed"),))
+    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
+    every = _executed_causes(base, known[-1], kind)
+    items = [
+        _Item(
+            title(cause),
+            round(cause.base or 0) or None,
+            round(cause.new or 0) or None,
+            remark="edited" if cause.edited else "",
+        )
+        for cause in every
+        if cause.edited or cause.change
+    ]
+    if not items:
+        return Block("", [f"{heading}: none of {len(every):,} changed"])
+    many = f", {len(items):,} of {len(every):,} changed" if _is_pair(explained) else ""
+    return _table(explained, name, f"{heading}{many}", kind.unit.value, items)
 
 
-def _layers(explained: Explained) -> Iterator[Section]:
-    yield _shares(explained, "layers", "by layer", explained.difference.by_layer())
-
-
-def _libraries(explained: Explained) -> Iterator[Section]:
-    yield _shares(explained, "libraries", "by library", explained.difference.by_library())
-
-
-def _shares(explained: Explained, name: str, title: str, shares: Sequence[Any]) -> Table:
-    present = [share for share in shares if share.base or share.new]
-    base, new = (_rounded([getattr(share, side) for share in present]) for side in ("base", "new"))
+def _shares(
+    explained: Explained, name: str, title: str, shares: Sequence[Share]
+) -> Iterator[Section]:
     remarks = {Layer.ALLOCATOR.value: _allocations(explained)}
     items = [
         _Item(share.title, before, after, remark=remarks.get(share.title, ""))
-        for share, before, after in zip(present, base, new, strict=True)
+        for share, before, after in _rounded([share for share in shares if share.base or share.new])
     ]
-    return _table(explained, name, title, "instructions", items, shown_rows=None)
+    yield _table(explained, name, title, "instructions", items, shown_rows=None)
 
 
 def _allocations(explained: Explained) -> str:
-    found = [
-        _record(explained, side).outcome.metrics.get(ALLOCATIONS.name) for side in explained.sides
-    ]
-    amounts = [amount for amount in dict.fromkeys(found) if amount is not None]
+    found = [record.outcome.metrics.get(ALLOCATIONS.name) for record in _records_of(explained)]
+    amounts = [f"{amount:,}" for amount in dict.fromkeys(found) if amount is not None]
     if None in found:
         return ""
-    shown_amounts = " → ".join(f"{amount:,}" for amount in amounts)
-    return f"{shown_amounts} allocation{'' if amounts == [1] else 's'}"
+    return f"{' → '.join(amounts)} allocation{'' if amounts == ['1'] else 's'}"
 
 
 def _functions(explained: Explained) -> Iterator[Section]:
-    difference = explained.difference
-    functions = difference.functions
-    base, new = (
-        _rounded([getattr(function, side) for function in functions]) for side in ("base", "new")
-    )
+    difference, is_pair = explained.difference, _is_pair(explained)
     found = [
-        (function, _item(function.key, function, before, after))
-        for function, before, after in zip(functions, base, new, strict=True)
+        (function, _item(function.key, function, before, after, is_pair=is_pair))
+        for function, before, after in _rounded(difference.functions)
     ]
-    if _is_pair(explained):
-        found = [(function, item) for function, item in found if item.change]
-        if not found:
-            yield Block("", (Line("No function costs more or less than before."),))
-            return
-        heading = f"by function, {len(found):,} of {len(functions):,} changed"
-    else:
-        found = [
-            (function, attrs.evolve(item, more=(_calls(function.new_calls), *item.more[1:])))
-            for function, item in found
-            if item.new
-        ]
-        heading = f"by function ({len(found):,})"
+    found = [pair for pair in found if (pair[1].change if is_pair else pair[1].new)]
+    if is_pair and not found:
+        yield Block("", ["No function costs more or less than before."])
+        return
+    changed = f", {len(found):,} of {len(difference.functions):,} changed"
+    heading = f"by function{changed if is_pair else f' ({len(found):,})'}"
     found.sort(key=lambda pair: -abs(pair[1].change))
     items = [item for _, item in found]
     yield _table(explained, "functions", heading, "instructions", items, ("calls", "layer"))
-    if not _is_pair(explained):
+    if not is_pair:
         return
-    explained_functions = [
-        (function, callers)
-        for function, _ in found[:SHOWN]
-        if (callers := difference.callers(function.key))
-    ]
-    for function, callers in explained_functions[:_EXPLAINED_CALLERS]:
-        before, after = (_rounded([getattr(call, side) for call in callers]) for side in _SIDES)
-        called = [
-            _item(call.caller, call, old, now)
-            for call, old, now in zip(callers, before, after, strict=True)
+    called = [(function, difference.callers(function.key)) for function, _ in found[:SHOWN]]
+    for function, callers in [pair for pair in called if pair[1]][:_EXPLAINED_CALLERS]:
+        items = [
+            _item(call.caller, call, before, after) for call, before, after in _rounded(callers)
         ]
         heading = f"callers of {short(function.key.name, _LONGEST_NAME)}, inclusive"
-        yield _table(
-            explained,
-            "callers",
-            heading,
-            "",
-            called,
-            ("calls", "layer"),
-            shown_rows=_CALLERS,
-        )
-
-
-_SIDES = ("base", "new")
+        columns = ("calls", "layer")
+        yield _table(explained, "callers", heading, "", items, columns, shown_rows=_CALLERS)
 
 
 def _item(
-    key: FunctionKey, change: FunctionChange | CallerChange, base: int | None, new: int | None
+    key: FunctionKey,
+    change: FunctionChange | CallerChange,
+    base: int | None,
+    new: int | None,
+    *,
+    is_pair: bool = True,
 ) -> _Item:
-    calls = calls_text(change.base_calls, change.new_calls)
-    return _Item(short(key.name, _LONGEST_NAME), base, new, (calls, key.layer.value))
-
-
-def _calls(calls: Fraction | None) -> str:
-    return "" if calls is None else shown(calls)
-
-
-def calls_text(base: Fraction | None, new: Fraction | None) -> str:
-    """How often a function is called on both sides; once where that is the same."""
-    if base == new:
-        return "" if new is None else shown(new)
-    return " → ".join("?" if calls is None else shown(calls) for calls in (base, new))
-
-
-# --------------------------------------------------------------------------------------- files
+    """A function with its calls on both sides; once where that is the same."""
+    calls = [change.base_calls, change.new_calls]
+    if not is_pair or calls[0] == calls[1]:
+        text = "" if calls[1] is None else shown(calls[1])
+    else:
+        text = " → ".join("?" if number is None else shown(number) for number in calls)
+    return _Item(short(key.name, _LONGEST_NAME), base, new, (text, key.layer.value))
 
 
 def _profiles(explained: Explained) -> dict[str, Any]:
-    """Flame graphs of base and new; of one side alone, its own."""
+    """Flame graphs of base, new, what grew and what shrank; of one side alone, its own."""
     found = speedscope(explained.key.title, explained.difference)
     return found if _is_pair(explained) else {**found, "profiles": found["profiles"][1:2]}
 
@@ -449,20 +401,15 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
     return {
         "explain_version": FORMAT_VERSION,
         **explained.key.as_values,
-        "base": None if base is None else _side_values(explained, base),
+        "base": base and _side_values(explained, base),
         "new": _side_values(explained, new),
-        "change": None if base is None else counts[-1] - counts[0],
-        "same_definition": len(
-            {_record(explained, side).definition_hash for side in explained.sides}
-        )
-        == 1,
-        "disagreements": []
-        if base is None
-        else [
+        "change": base and counts[-1] - counts[0],
+        "same_definition": _same_definition(explained),
+        "disagreements": [
             {"name": found.name, "base": found.base, "new": found.new}
-            for found in disagreements(base, new)
+            for found in (disagreements(base, new) if base else ())
         ],
-        "causes": [] if base is None else list(texts(top_causes(difference))),
+        "causes": list(texts(top_causes(difference))) if base else [],
         "executed": _executed_values(explained),
         "sources": sources and [attrs.asdict(source) for source in sources],
         "layers": [_changes(share, name=share.title) for share in difference.by_layer()],
@@ -473,8 +420,7 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 function=function.key.name,
                 library=function.key.library,
                 layer=function.key.layer.value,
-                base_calls=function.base_calls,
-                new_calls=function.new_calls,
+                **_calls(function),
             )
             for function in difference.functions
         ],
@@ -485,8 +431,7 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 caller_library=call.caller.library,
                 callee=call.callee.name,
                 callee_library=call.callee.library,
-                base_calls=call.base_calls,
-                new_calls=call.new_calls,
+                **_calls(call),
             )
             for call in difference.calls
         ],
@@ -494,71 +439,57 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
 
 
 def _changes(found: Any, **names: Any) -> dict[str, Any]:
-    return {**names, "base": found.base, "new": found.new, "change": found.delta}
+    amounts = {"base": found.base, "new": found.new, "change": found.delta}
+    return {**names, **{name: _number(amount) for name, amount in amounts.items()}}
+
+
+def _calls(found: FunctionChange | CallerChange) -> dict[str, Any]:
+    return {"base_calls": _number(found.base_calls), "new_calls": _number(found.new_calls)}
 
 
 def _side_values(explained: Explained, side: Side) -> dict[str, Any]:
-    record = _record(explained, side)
-    found = record.outcome.instructions
+    outcome = side.records[explained.key].outcome
+    found = outcome.instructions
     return {
         "title": side.title,
         "engine": side.engine,
         "torch": side.fingerprint.torch,
-        "changed_files": checks.changed_files(side),
+        "changed_files": file_changes(side),
         "instructions": found and found.per_run,
         "exact": found and found.exact,
         "spread": found and found.spread,
-        "metrics": dict(record.outcome.metrics),
+        "metrics": dict(outcome.metrics),
     }
 
 
 def _executed_values(explained: Explained) -> dict[str, Any]:
     """Totals of a side as far as known; rows where both are, of functions if Python is the same."""
-    sides = [_executed(explained, side) for side in explained.sides]
-    base, new = (sides[0] if len(sides) > 1 else None), sides[-1]
+    *before, new = _executed(explained)
+    base = before[0] if before else None
+    functions = operators = None
+    if new is not None and (base is not None or not before):
+        old = base or Executed((), (), new.python)
+        operators = [
+            {"backward": cause.backward, **_named(cause)}
+            for cause in _executed_causes(old, new, CauseKind.OPERATOR)
+        ]
+        if new.bytecodes is not None and old.python == new.python:
+            functions = [
+                {"file": cause.where, "line": cause.line, "edited": cause.edited, **_named(cause)}
+                for cause in _executed_causes(old, new, CauseKind.PYTHON)
+            ]
     totals = {
-        name: None
-        if side is None
-        else {
-            "python": side.python,
-            "bytecodes": side.bytecodes,
-            "operator_calls": side.operator_calls,
-        }
+        name: side and {key: getattr(side, key) for key in _TOTALS}
         for name, side in (("base", base), ("new", new))
     }
-    if new is None or (base is None and len(sides) > 1):
-        return {**totals, "functions": None, "operators": None}
-    before = base or Executed((), (), new.python)
-    is_known = new.bytecodes is not None and before.python == new.python
-    functions = [
-        {"file": cause.where, "line": cause.line, "edited": cause.edited, **_named_change(cause)}
-        for cause in _executed_causes(before, new, CauseKind.PYTHON)
-    ]
-    operators = [
-        {"backward": cause.backward, **_named_change(cause)}
-        for cause in _executed_causes(before, new, CauseKind.OPERATOR)
-    ]
-    return {**totals, "functions": functions if is_known else None, "operators": operators}
+    return {**totals, "functions": functions, "operators": operators}
 
 
-def _named_change(cause: Cause) -> dict[str, Any]:
+def _named(cause: Cause) -> dict[str, Any]:
     return {"name": cause.name, "base": cause.base, "new": cause.new, "change": cause.change}
 
 
-def _records(explained: Explained) -> Table:
-    """Every function, with numbers as they are."""
-    names = ("function", "library", "layer", "base", "new", "change", "base_calls", "new_calls")
-    rows = (
-        (
-            *(function.key.name, function.key.library, function.key.layer.value),
-            *(
-                None if amount is None else float(amount) if amount.denominator > 1 else int(amount)
-                for amount in (
-                    *(function.base, function.new, function.delta),
-                    *(function.base_calls, function.new_calls),
-                )
-            ),
-        )
-        for function in explained.difference.functions
-    )
-    return records_table("functions", names, rows)
+def _number(amount: Fraction | None) -> int | float | None:
+    if amount is None:
+        return None
+    return float(amount) if amount.denominator > 1 else int(amount)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from instruction_counts.domain.outcomes import Instructions, Times
-from instruction_counts.report.document import Cell, Unit
+from instruction_counts.report.document import Cell, Role, Unit
 
 ABSENT = "–"
 
-_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-_BYTES = ("B", "KiB", "MiB", "GiB", "TiB")
+_SECONDS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
+_BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
 
 
 def written(cell: Cell, unit: Unit) -> str:
@@ -26,30 +24,33 @@ def written(cell: Cell, unit: Unit) -> str:
 
 def count(instructions: Instructions | None) -> str:
     """``18,063``; with a leading ``~`` where the windows did not agree."""
+    return written(count_cell(instructions), Unit.COUNT)
+
+
+def count_cell(instructions: Instructions | None) -> Cell:
+    """The count of an iteration; None where there is none."""
     if instructions is None:
-        return ABSENT
-    return f"{'' if instructions.exact else '~'}{instructions.per_run:,}"
+        return Cell(None)
+    return Cell(instructions.per_run, approximate=not instructions.exact)
 
 
 def duration(seconds: float) -> str:
     """Three digits and a unit: ``4.71 us``."""
-    if seconds < 0:
-        return f"-{duration(-seconds)}"
-    for unit, name in _SECONDS:
-        value = seconds / unit
-        if value >= 999.5:
-            return f"{value:,.0f} {name}"
-        if value >= 0.9995:  # what rounds to 1 is 1
-            return f"{value:.3g} {name}"
-    return f"{seconds / 1e-9:.3g} ns"
+    return f"-{duration(-seconds)}" if seconds < 0 else _in_unit(seconds, _SECONDS)
 
 
 def size(number: float) -> str:
     """Three digits and a unit: ``64 KiB``."""
-    value, power = float(number), 0
-    while value >= 999.5 and power < len(_BYTES) - 1:
-        value, power = value / 1024, power + 1
-    return f"{value:.3g} {_BYTES[power]}"
+    return _in_unit(number, _BYTES)
+
+
+def _in_unit(amount: float, units: Sequence[tuple[float, str]]) -> str:
+    """In the largest unit of which there is one, after rounding."""
+    for unit, name in units:
+        value = amount / unit
+        if value < 999.5:
+            return f"{value:.3g} {name}"
+    return f"{value:,.0f} {name}"
 
 
 def relative(fraction: float) -> str:
@@ -62,26 +63,14 @@ def share(fraction: float) -> str:
     return f"{min(fraction, 0.999) if 0.999 < fraction < 1 else fraction:.1%}"
 
 
-def median(times: Times | None) -> str:
-    """The median of wall times."""
-    return ABSENT if times is None else duration(times.median_s)
+def time_cell(times: Times | None) -> Cell:
+    """The median of wall times, in seconds; None where there are none."""
+    return Cell(None if times is None else times.median_s)
 
 
-def spread(times: Times | None) -> str:
-    """The interquartile range, relative to the median."""
-    fraction = relative_spread(times)
-    return "" if fraction is None else f"±{fraction:.0%}"
-
-
-def relative_spread(times: Times | None) -> float | None:
-    """The interquartile range as a fraction of the median; None where there is none."""
-    return None if times is None or not times.median_s else times.iqr_s / times.median_s
-
-
-def clock(seconds: float) -> str:
-    """Minutes and seconds: ``2:05``."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"
+def spread_cell(times: Times | None) -> Cell:
+    """The interquartile range as a fraction of the median; nothing where there is none."""
+    return Cell(times.iqr_s / times.median_s if times and times.median_s else "", Role.DIM)
 
 
 def plural(number: int, noun: str, nouns: str = "") -> str:
@@ -101,12 +90,3 @@ _WRITTEN: dict[Unit, Callable[[float], str]] = {
     Unit.SECONDS: duration,
     Unit.BYTES: size,
 }
-
-
-def whole_numbers(amounts: Sequence[Fraction]) -> list[int]:
-    """The amounts as whole numbers that add up to their sum: those nearest to the next go up."""
-    whole = [math.floor(amount) for amount in amounts]
-    by_rest = sorted(range(len(amounts)), key=lambda place: whole[place] - amounts[place])
-    for place in by_rest[: round(sum(amounts)) - sum(whole)]:
-        whole[place] += 1
-    return whole

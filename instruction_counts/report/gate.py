@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,11 +14,11 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
-from instruction_counts.gate.checks import check_values
-from instruction_counts.gate.gate import Finding, Gate, Level
-from instruction_counts.gate.limits import Remark, Rule
+from instruction_counts.gate.gate import Finding, Gate, Level, check_values
+from instruction_counts.gate.limits import Problems, Rule
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
+from instruction_counts.report.cases import name_of
 from instruction_counts.report.document import (
     Block,
     CaseTest,
@@ -27,16 +27,16 @@ from instruction_counts.report.document import (
     Document,
     Line,
     Role,
-    Row,
     Table,
     Unit,
+    Value,
+    table_of,
 )
 from instruction_counts.report.format import plural
 from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
 from instruction_counts.system.program import PROGRAM
 
 _SHOWN_BY_A_REMARK = 5
-
 _ROLES = {
     Level.FAILS: Role.BAD,
     Level.EDGE: Role.WARNING,
@@ -46,27 +46,23 @@ _ROLES = {
 }
 
 
-# ------------------------------------------------------------------------------------- checks
-
-
 def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
     """A check: its verdict, what fails first, then all else that is no longer as it was."""
     comparison = gate.comparison
     shared = shared_causes(comparison.differences)
     by_case = {case.key: causes.texts(case.causes) for case in comparison.differences}
-    skipped = report.skipped_note(comparison)
     is_bad = gate.fails or not gate.compares or interrupted
-    verdict = verdict_text(gate, interrupted=interrupted)
+    verdict = Line(verdict_text(gate, interrupted=interrupted), Role.BAD if is_bad else Role.STRONG)
     every = causes.every_as_values(shared, comparison.differences)
     return Document(
         "check",
-        answer=(Line(verdict, Role.BAD if is_bad else Role.STRONG), report.tally(comparison)),
+        answer=[verdict, report.tally(comparison)],
         facts=report.facts(comparison),
-        sections=(*report.cause_sections(shared), *_sections(gate, shared)),
-        notes=() if skipped is None else (skipped,),
+        sections=(*causes.tables(shared), *_sections(gate, shared)),
+        notes=report.skipped_notes(comparison),
         longest=LONGEST_COMMENT,
         data=check_values(gate, by_case, every),
-        records=report.records([report.difference_values(case) for case in comparison.differences]),
+        records=report.case_records(comparison.differences),
         tests=case_tests(gate),
     )
 
@@ -74,67 +70,54 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
 def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
     models = Models(gate.comparison.base.records.values())
     groups = [
-        (level.name.lower(), level.value.upper(), role, gate.at(level))
-        for level, role in _ROLES.items()
+        (level.name.lower(), level.value, role, gate.at(level)) for level, role in _ROLES.items()
     ]
-    groups += [
-        (verdict.value, verdict.value.upper(), report.ROLES[verdict], _of(gate, verdict))
-        for verdict in (Verdict.BETTER, Verdict.AMBIGUOUS)
-    ]
+    for verdict in (Verdict.BETTER, Verdict.AMBIGUOUS):
+        mine = tuple(found for found in gate.findings if found.difference.verdict is verdict)
+        groups.append((verdict.value, verdict.value, report.ROLES[verdict], mine))
     for name, title, role, findings in groups:
         if findings:
             said = [(finding.difference, _why(finding, shared, models)) for finding in findings]
             folded = name != Level.FAILS.name.lower()
-            yield report.cases_table(name, title, role, said, folded=folded)
-
-
-def _of(gate: Gate, verdict: Verdict) -> tuple[Finding, ...]:
-    return tuple(found for found in gate.findings if found.difference.verdict is verdict)
+            yield report.cases_table(name, title.upper(), role, said, folded=folded)
 
 
 def _why(finding: Finding, shared: SharedCauses, models: Models) -> tuple[str, ...]:
-    difference = finding.difference
-    said = report.why(difference, shared, models)
-    is_said = not finding.why or finding.why == difference.reason.value
+    said = report.why(finding.difference, shared, models)
+    is_said = finding.why in {"", finding.difference.reason.value}
     return said if is_said else (finding.why, *said)
 
 
 def limits_block(gate: Gate) -> Block:
     """What limits make of a comparison: the verdict, then each case that is over one."""
-    lines = [
-        Line(f"{level.value}: {report.name_of(finding.key)}: {finding.why}", _ROLES[level])
+    lines = (
+        Line(f"{level.value}: {name_of(finding.key)}: {finding.why}", _ROLES[level])
         for level in (Level.FAILS, Level.EDGE, Level.SOFT)
         for finding in gate.at(level)
-    ]
-    return Block(verdict_text(gate), tuple(lines), Role.BAD if gate.fails else Role.STRONG)
+    )
+    return Block(verdict_text(gate), lines, Role.BAD if gate.fails else Role.STRONG)
 
 
 def verdict_text(gate: Gate, *, interrupted: bool = False) -> str:
     """The whole in one line: ``FAILS: 2 of 300 cases fail the limits; 1 at the edge …``."""
-    failing, edge, soft, bare = (
-        len(gate.at(level)) for level in (Level.FAILS, Level.EDGE, Level.SOFT, Level.UNGUARDED)
-    )
+    failing = len(gate.at(Level.FAILS))
     cases = plural(len(gate.findings), "case")
-    said = _said(gate, interrupted=interrupted)
-    first = f"{failing:,} of {cases} fail the limits" if gate.fails else cases
-    skipped = len(gate.comparison.skipped_by_budget)
+    if interrupted:
+        said = "INTERRUPTED"
+    elif gate.fails:
+        said = "FAILS"
+    else:
+        said = "PASSES" if gate.compares else "NOTHING WAS COMPARED"
     parts = {
         "over the limit (not enforced)": 0 if gate.fails else failing,
-        "at the edge of a hard limit": edge,
-        "above a soft limit": soft,
-        "not guarded": bare,
-        "skipped by the time budget": skipped,
+        "at the edge of a hard limit": len(gate.at(Level.EDGE)),
+        "above a soft limit": len(gate.at(Level.SOFT)),
+        "not guarded": len(gate.at(Level.UNGUARDED)),
+        "skipped by the time budget": len(gate.comparison.skipped_by_budget),
     }
     found = [f"{number:,} {what}" for what, number in parts.items() if number]
+    first = f"{failing:,} of {cases} fail the limits" if gate.fails else cases
     return "; ".join([f"{said}: {first}", *found])
-
-
-def _said(gate: Gate, *, interrupted: bool) -> str:
-    if interrupted:
-        return "INTERRUPTED"
-    if gate.fails:
-        return "FAILS"
-    return "PASSES" if gate.compares else "NOTHING WAS COMPARED"
 
 
 def case_tests(gate: Gate) -> tuple[CaseTest, ...]:
@@ -172,34 +155,32 @@ def _test(finding: Finding, gate: Gate) -> CaseTest:
     return _named(key, details=said)
 
 
-# ----------------------------------------------------------------------------------- baselines
-
-
 def acceptance_document(found: Acceptance, *, pruned: bool) -> Document:
     """What accepting changes in a baseline, case by case, with the reason."""
+    before, after = found.before, found.after
     said = [
-        (difference, _accepted(difference, found))
+        (difference, _accepted(difference, found, before.cases.get(difference.key)))
         for difference in found.comparison.differences
-        if found.before is not None
-        and found.after.cases.get(difference.key)
-        not in (None, found.before.cases.get(difference.key))
+        if before is not None
+        and after.cases.get(difference.key) not in (None, before.cases.get(difference.key))
     ]
-    changed = (report.cases_table("cases", "ACCEPTED", Role.STRONG, said),) if said else ()
+    changed = [report.cases_table("cases", "ACCEPTED", Role.STRONG, said)] if said else []
     doubt = report.changed_files(found.comparison.new)
+    notes = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
     absent = "dropped" if pruned else "kept (--prune drops them)"
-    notes = {
+    for text, keys in {
         "Counts kept, as they differ by noise alone": found.kept,
         f"Not in the run, and {absent}": found.absent,
         "Not counted in the run, and kept": found.uncounted,
-    }
-    doubts = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
-    lines = [Line(f"{text}: {plural(len(keys), 'case')}") for text, keys in notes.items() if keys]
-    return Document("acceptance", sections=changed, notes=(*doubts, *lines))
+    }.items():
+        if keys:
+            notes.append(Line(f"{text}: {plural(len(keys), 'case')}"))
+    return Document("acceptance", sections=changed, notes=notes)
 
 
-def _accepted(difference: Difference, found: Acceptance) -> tuple[str, ...]:
-    assert found.before is not None, "asked of a baseline that is updated"
-    was = found.before.cases.get(difference.key)
+def _accepted(
+    difference: Difference, found: Acceptance, was: BaselineCase | None
+) -> tuple[str, ...]:
     texts = causes.texts(difference.causes[: causes.CAUSES])
     if difference.key in found.kept:
         return "keeps its count", "its noise is better known"
@@ -210,53 +191,46 @@ def _accepted(difference: Difference, found: Acceptance) -> tuple[str, ...]:
 
 def baseline_document(baseline: Baseline) -> Document:
     """What a baseline holds: what it was recorded with, and a line for each case."""
-    facts = [
-        Row((Cell(name.replace("_", " ")), Cell(str(value or "none"))))
-        for name, value in attrs.asdict(baseline.head).items()
-    ]
-    cases = [_case_row(baseline.cases[key]) for key in sorted_keys(baseline.cases)]
-    columns = (
-        Column("case", ""),
-        Column("instructions", "instructions", Unit.COUNT),
-        Column("allocations", "allocs", Unit.COUNT),
-        Column("noise", "±", Unit.SPREAD),
-        Column("layouts", "layouts", Unit.COUNT),
-    )
+    facts: Mapping[Column, Callable[[tuple[str, Any]], Value]] = {
+        Column("fact", ""): lambda fact: fact[0].replace("_", " "),
+        Column("value", ""): lambda fact: str(fact[1] or "none"),
+    }
+    columns: Mapping[Column, Callable[[BaselineCase], Value | Cell]] = {
+        Column("case", ""): lambda case: name_of(case.key),
+        Column("instructions", "instructions", Unit.COUNT): lambda case: Cell(
+            case.instructions, approximate=not case.exact
+        ),
+        Column("allocations", "allocs", Unit.COUNT): lambda case: case.metrics.get(
+            ALLOCATIONS.name, ""
+        ),
+        Column("noise", "±", Unit.SPREAD): lambda case: case.noise_floor,
+        Column("layouts", "layouts", Unit.COUNT): lambda case: case.layouts or "not known",
+    }
+    cases = (baseline.cases[key] for key in sorted_keys(baseline.cases))
     return Document(
         "baseline",
-        facts=Table("facts", "", (Column("fact", ""), Column("value", "")), tuple(facts)),
-        sections=(Table("cases", "", columns, tuple(cases)),),
-        notes=(Line(plural(len(cases), "case")),),
+        facts=table_of("facts", "", facts, attrs.asdict(baseline.head).items()),
+        sections=[table_of("cases", "", columns, cases, lambda case: case.key.title)],
+        notes=[plural(len(baseline.cases), "case")],
     )
 
 
-def _case_row(case: BaselineCase) -> Row:
-    cells = (
-        Cell(report.name_of(case.key)),
-        Cell(case.instructions, approximate=not case.exact),
-        Cell(case.metrics.get(ALLOCATIONS.name, "")),
-        Cell(case.noise_floor),
-        Cell(case.layouts or "not known"),
-    )
-    return Row(cells, case.key.title)
-
-
-def lint_document(remarks: Sequence[Remark], name: str) -> Document:
+def lint_document(problems: Problems, name: str) -> Document:
     """The problems of a baseline and its limits, each with the cases that it is about."""
-    sections = [
+    sections = (
         Block(
-            f"{remark.doubt.what}: {len(remark.about):,}",
-            (*_about(remark.about), Line(remark.doubt.remedy, Role.DIM, 2)),
+            f"{doubt.what}: {len(about):,}",
+            [*_about(about), Line(doubt.remedy, Role.DIM, 2)],
             Role.WARNING,
         )
-        for remark in remarks
-    ]
-    answer = () if remarks else (Line(f"{name}: no problems found"),)
-    return Document("lint", answer=answer, sections=tuple(sections))
+        for doubt, about in problems.items()
+    )
+    answer = [] if problems else [f"{name}: no problems found"]
+    return Document("lint", answer=answer, sections=sections)
 
 
-def _about(about: Sequence[CaseKey | Rule]) -> Iterable[Line]:
+def _about(about: Sequence[CaseKey | Rule]) -> Iterator[Line]:
     for item in about[:_SHOWN_BY_A_REMARK]:
-        yield Line(report.name_of(item) if isinstance(item, CaseKey) else str(item), indent=2)
+        yield Line(name_of(item) if isinstance(item, CaseKey) else str(item), indent=2)
     if len(about) > _SHOWN_BY_A_REMARK:
         yield Line(f"… {len(about) - _SHOWN_BY_A_REMARK:,} more", indent=2)

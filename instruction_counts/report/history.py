@@ -7,20 +7,23 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.verdicts.difference import Difference, Verdict
+from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.records import StoredCount
-from instruction_counts.gate.checks import verdict_figures
+from instruction_counts.gate.gate import verdict_figures
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.history.watching import FoundStep
-from instruction_counts.report import charts, plots
+from instruction_counts.report import plots
+from instruction_counts.report.cases import KEY_NAMES, key_cells
 from instruction_counts.report.causes import of_case, texts
+from instruction_counts.report.comparison import torch_of
 from instruction_counts.report.document import (
     Block,
     Cell,
+    Chart,
+    ChartKind,
     Column,
     Document,
     Line,
@@ -29,7 +32,10 @@ from instruction_counts.report.document import (
     Table,
     Unit,
     Value,
+    records_table,
 )
+from instruction_counts.report.document import Series as Drawn
+from instruction_counts.report.format import plural
 from instruction_counts.session.bisecting import Found, FoundChange
 
 FORMAT_VERSION = 1
@@ -46,47 +52,36 @@ StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]
 
 def history(series: Sequence[Series], causes: StepCauses) -> Document:
     """Each case with its counts and steps."""
-    plotted = tuple(_plot(case, causes) for case in series[:MOST_PLOTS])
-    drawn = filter(None, map(charts.of_history, series))
-    shown = plotted if len(series) <= MOST_PLOTS else (_overview(series),)
+    plotted = (
+        Block(case.key.title, _plot_lines(case, causes), preformatted=True)
+        for case in series[:MOST_PLOTS]
+    )
+    shown = plotted if len(series) <= MOST_PLOTS else [_overview(series)]
+    data = [_series_data(case, causes) for case in series]
+    records = (
+        record
+        for case, values in zip(series, data, strict=True)
+        for record in _of_case(case, values)
+    )
     return Document(
         "history",
-        sections=(*shown, *drawn),
-        data={
-            "format_version": FORMAT_VERSION,
-            "cases": [_series_data(case, causes) for case in series],
-        },
-        records=_records(series),
+        sections=[*shown, *filter(None, map(_chart, series))],
+        data={"format_version": FORMAT_VERSION, "cases": data},
+        records=records_table("counts", (*KEY_NAMES, "segment", *_RECORD), records),
     )
 
 
-def title_of_point(point: StoredCount) -> str:
+def _title_of_point(point: StoredCount) -> str:
     """``run 12`` with its build, torch and commit."""
     build = "" if point.build == DEFAULT_NAME else f", {point.build}"
     doubt = f", {_CHANGED}" if point.has_changed_files else ""
-    return f"run {point.run_id}{build}, {_torch(point.fingerprint)}{doubt}"
-
-
-def _torch(fingerprint: Fingerprint) -> str:
-    commit = f" ({fingerprint.torch_git[:10]})" if fingerprint.torch_git else ""
-    return f"torch {fingerprint.torch}{commit}"
+    return f"run {point.run_id}{build}, torch {torch_of(point.fingerprint)}{doubt}"
 
 
 def _change(base: int, new: int) -> str:
     """``9,185 → 10,168  +983, +10.70%``."""
     relative = f", {(new - base) / base:+.2%}" if base else ""
     return f"{base:,} → {new:,}  {new - base:+,}{relative}"
-
-
-def _role(change: int) -> Role:
-    return Role.BAD if change > 0 else Role.GOOD
-
-
-# The plot
-
-
-def _plot(series: Series, causes: StepCauses) -> Block:
-    return Block(series.key.title, tuple(_plot_lines(series, causes)), preformatted=True)
 
 
 def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
@@ -102,21 +97,20 @@ def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
         yield Line("never counted", indent=2)
     for point in (point for segment in series.segments for point in segment.points):
         if point.has_changed_files:
-            yield Line(f"doubtful: {title_of_point(point)}", Role.WARNING, 2)
+            yield Line(f"doubtful: {_title_of_point(point)}", Role.WARNING, 2)
     for point in series.uncounted:
         why = point.failure or point.status.value
-        yield Line(f"no count in {title_of_point(point)}: {why}", Role.BAD, 2)
+        yield Line(f"no count in {_title_of_point(point)}: {why}", Role.BAD, 2)
 
 
 def _drawing(segment: Segment) -> Iterator[Line]:
     """Counts as dots, outliers as crosses, levels as lines; the scale is at the left."""
     points = segment.points
     counts = [count_of(point).per_run for point in points]
-    lines = [plots.Line(level.start, level.end - 1, level.count) for level in segment.levels]
-    yield from map(Line, plots.levels(counts, segment.outliers, lines, WIDTH))
+    yield from map(Line, plots.levels(counts, segment.outliers, segment.levels, WIDTH))
     first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
-    total = f"{len(points)} count{'' if len(points) == 1 else 's'}"
     margin = plots.levels_margin(counts, segment.outliers)
+    total = plural(len(points), "count")
     yield Line(f"{total}, {first_day} to {last_day}", Role.DIM, margin)
 
 
@@ -124,9 +118,9 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
     for step in segment.steps:
         base, new = segment.points[step.before], segment.points[step.after]
         sure = "" if step.confirmed else "  one count only"
-        yield Line(f"{_change(step.base, step.new)}{sure}", _role(step.change), 2)
-        yield Line(f"before  {title_of_point(base)}", indent=4)
-        yield Line(f"after   {title_of_point(new)}", indent=4)
+        yield Line(f"{_change(step.base, step.new)}{sure}", Role.of_change(step.change), 2)
+        yield Line(f"before  {_title_of_point(base)}", indent=4)
+        yield Line(f"after   {_title_of_point(new)}", indent=4)
         between = step.after - step.before - 1
         if between:
             yield Line(f"with {between} outliers in between", indent=4)
@@ -138,7 +132,26 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
         yield Line("no step", indent=2)
 
 
-# Tables
+def _chart(series: Series) -> Chart | None:
+    """The counts of a case in the order of its runs, and its levels; None without any."""
+    lines: list[Drawn] = []
+    for number, segment in enumerate(series.segments, 1):
+        several = f" {number}" if len(series.segments) > 1 else ""
+        runs = tuple(
+            f"run {point.run_id}{'' if point.build == DEFAULT_NAME else f' {point.build}'}"
+            for point in segment.points
+        )
+        titles = tuple(map(_title_of_point, segment.points))
+        counts = tuple(count_of(point).per_run for point in segment.points)
+        lines.append(Drawn(f"counts{several}", runs, counts, titles))
+        for level in segment.levels:
+            within = slice(level.start, level.end)
+            height = (level.count,) * (level.end - level.start)
+            lines.append(Drawn("level", runs[within], height, titles[within], level=True))
+    if not lines:
+        return None
+    axes = ("", "instructions per iteration")
+    return Chart(f"{series.key.title}: counts", ChartKind.LINES, tuple(lines), *axes)
 
 
 def _overview(series: Sequence[Series]) -> Table:
@@ -150,7 +163,7 @@ def _overview(series: Sequence[Series]) -> Table:
         Column("steps", "steps", Unit.COUNT),
         Column("last_step", "last step"),
     )
-    return Table("cases", "", columns, tuple(map(_case_row, series)))
+    return Table("cases", "", columns, map(_case_row, series))
 
 
 def _case_row(series: Series) -> Row:
@@ -160,40 +173,24 @@ def _case_row(series: Series) -> Row:
     last = Cell("")
     if steps:
         segment, step = max(steps, key=lambda pair: pair[0].points[pair[1].after].run_id)
-        text = f"{_change(step.base, step.new)} in {title_of_point(segment.points[step.after])}"
-        last = Cell(text, _role(step.change))
+        text = f"{_change(step.base, step.new)} in {_title_of_point(segment.points[step.after])}"
+        last = Cell(text, Role.of_change(step.change))
     title = series.key.title
-    cells = (Cell(title), Cell(len(points)), Cell(latest), Cell(len(steps)), last)
-    return Row(cells, title)
+    return Row([title, len(points), latest, len(steps), last], title)
 
 
-_CASE = ("label", "language", "runtime", "autograd", "num_threads")
-_RECORD = ("segment", "started_at", "run", "build", "torch", "torch_git")
-_FIGURES = ("count", "spread", "level", "remark")
+_RECORD = (
+    *("started_at", "run", "build", "torch", "torch_git"),
+    *("count", "spread", "level", "remark"),
+)
 
 
-def _records(series: Sequence[Series]) -> Table:
-    """A record for each count of all cases, and for each time that one was not counted."""
-    columns = tuple(Column(name, name) for name in (*_CASE, *_RECORD, *_FIGURES))
-    rows = tuple(Row(tuple(map(Cell, record))) for case in series for record in _of_case(case))
-    return Table("counts", "", columns, rows)
-
-
-def _of_case(series: Series) -> Iterator[tuple[Value, ...]]:
-    values = {**series.key.as_values, "label": series.key.path}
-    key = tuple(values[name] for name in _CASE)
-    for number, segment in enumerate(series.segments, 1):
-        for place, point in enumerate(segment.points):
-            counted, level = count_of(point), segment.level_at(place).count
-            remark = " · ".join(_remarks(segment, place))
-            yield (*key, number, *_run(point), counted.per_run, counted.spread, level, remark)
-    for point in series.uncounted:
-        yield (*key, 0, *_run(point), None, None, None, point.failure or point.status.value)
-
-
-def _run(point: StoredCount) -> tuple[Value, ...]:
-    torch = point.fingerprint
-    return point.started_at, point.run_id, point.build, torch.torch, torch.torch_git
+def _of_case(series: Series, values: dict[str, Any]) -> Iterator[tuple[Value, ...]]:
+    """A record for each count, and for each time that the case was not counted: segment 0."""
+    segments = enumerate((segment["points"] for segment in values["segments"]), 1)
+    for number, points in (*segments, (0, values["uncounted"])):
+        for point in points:
+            yield (*key_cells(series.key), number, *(point[name] for name in _RECORD))
 
 
 def _remarks(segment: Segment, place: int) -> Iterator[str]:
@@ -208,29 +205,26 @@ def _remarks(segment: Segment, place: int) -> Iterator[str]:
             yield f"{step.change:+,} {step.relative:+.2%}"
 
 
-# JSON
-
-
 def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
     return {
         **series.key.as_values,
-        "segments": [_segment_data(segment, causes) for segment in series.segments],
+        "segments": [
+            {
+                "apart": list(segment.apart),
+                "points": [
+                    {
+                        **_point_data(point),
+                        "outlier": place in segment.outliers,
+                        "level": segment.level_at(place).count,
+                        "remark": " · ".join(_remarks(segment, place)),
+                    }
+                    for place, point in enumerate(segment.points)
+                ],
+                "steps": [_step_data(step, segment, causes) for step in segment.steps],
+            }
+            for segment in series.segments
+        ],
         "uncounted": [_point_data(point) for point in series.uncounted],
-    }
-
-
-def _segment_data(segment: Segment, causes: StepCauses) -> dict[str, Any]:
-    return {
-        "apart": list(segment.apart),
-        "points": [
-            {**_point_data(point), "outlier": place in segment.outliers}
-            for place, point in enumerate(segment.points)
-        ],
-        "levels": [
-            {"start": level.start, "end": level.end, "count": level.count}
-            for level in segment.levels
-        ],
-        "steps": [_step_data(step, segment, causes) for step in segment.steps],
     }
 
 
@@ -259,13 +253,12 @@ def _point_data(point: StoredCount) -> dict[str, Any]:
         "status": point.status.value,
         "failure": point.failure,
         "has_changed_files": point.has_changed_files,
-        "count": None if counted is None else counted.per_run,
-        "exact": None if counted is None else counted.exact,
-        "spread": None if counted is None else counted.spread,
+        "count": counted and counted.per_run,
+        "exact": counted and counted.exact,
+        "spread": counted and counted.spread,
+        "level": None,
+        "remark": point.failure or point.status.value,
     }
-
-
-# Watch and bisection
 
 
 def step_text(step: FoundStep) -> str:
@@ -292,9 +285,9 @@ def bisection(found: Found) -> Document:
     return Document(
         "bisection",
         found.key.title,
-        () if found.changes else (Line("no change"),),
-        sections=tuple(_found_change(change, found) for change in found.changes),
-        notes=(*broken, Line(effort)),
+        [] if found.changes else ["no change"],
+        sections=(_found_change(change, found) for change in found.changes),
+        notes=[*broken, effort],
         data={
             "format_version": FORMAT_VERSION,
             "case": found.key.title,
@@ -311,9 +304,15 @@ def bisection(found: Found) -> Document:
 def _found_change(found: FoundChange, bisected: Found) -> Block:
     change, difference = found.place, found.difference
     names, output = bisected.builds, difference.output
+    base, new = difference.base_count, difference.new_count
+    assert base is not None, "a change is between two counts"
+    assert new is not None, "a change is between two counts"
+    sure = "verified" if difference.verified else "not verified"
+    if difference.is_regression and difference.verdict is not Verdict.WORSE:
+        sure = "output differs"
     lines = [
         *(
-            f"{role}  {names[place]}, {_torch(bisected.measured[place])}"
+            f"{role}  {names[place]}, torch {torch_of(bisected.measured[place])}"
             for role, place in (("before", change.before), ("after ", change.after))
         ),
         *(["in small steps: no two neighbours differ by enough"] if change.gradual else []),
@@ -322,17 +321,7 @@ def _found_change(found: FoundChange, bisected: Found) -> Block:
         *of_case(difference),
     ]
     role = Role.BAD if difference.is_regression else Role.GOOD
-    return Block(_headline(difference), tuple(Line(text, indent=2) for text in lines), role)
-
-
-def _headline(difference: Difference) -> str:
-    base, new = difference.base_count, difference.new_count
-    assert base is not None, "a change is between two counts"
-    assert new is not None, "a change is between two counts"
-    what = "verified" if difference.verified else "not verified"
-    if difference.is_regression and difference.verdict is not Verdict.WORSE:
-        what = "output differs"
-    return f"{_change(base, new)}  {what}"
+    return Block(f"{_change(base, new)}  {sure}", (Line(text, indent=2) for text in lines), role)
 
 
 def _change_data(found: FoundChange, names: Sequence[str]) -> dict[str, Any]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import attrs
-
 from instruction_counts.analysis.models import Amount, MeasuredModel
 from instruction_counts.domain.records import Record
-from instruction_counts.report import charts
 from instruction_counts.report import format as fmt
 from instruction_counts.report.document import (
-    Cell,
+    Chart,
     Column,
     Document,
     Line,
@@ -20,6 +17,7 @@ from instruction_counts.report.document import (
     Table,
     Unit,
     Value,
+    treemap,
 )
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import ModelTrace
@@ -41,15 +39,15 @@ def generated(found: Generated) -> Document:
         mine = [layer for layer in found.layers if names & {*layer.models}]
         shared = sum(len(layer.models) > 1 for layer in mine)
         calls = sum(len(trace.calls) for trace in traces)
-        return Row((Cell(name), Cell(calls), Cell(len(mine)), Cell(shared)), name)
+        return Row([name, calls, len(mine), shared], name)
 
     rows = tuple(row(trace.source.name, [trace]) for trace in found.traces)
     total = row("all", found.traces) if len(rows) > 1 else None
     return Document(
         "generated",
-        answer=(Line(f"Saved: {found.output}"),),
-        sections=(Table("models", "", columns, rows, total=total),),
-        notes=tuple(map(Line, _remarks(found.traces))),
+        answer=[f"Saved: {found.output}"],
+        sections=[Table("models", "", columns, rows, total=total)],
+        notes=_remarks(found.traces),
         next_command=f"run --definitions {found.output}",
     )
 
@@ -73,37 +71,38 @@ _COLUMNS = (
     Column("time_s", "time", Unit.SECONDS),
     Column("time_share", "share", Unit.SHARE),
 )
-_ALWAYS = 3
-"""Columns that are shown even where they hold nothing."""
 
 
 def predicted(predictions: Sequence[MeasuredModel]) -> Document:
     """The layers of models by type, their sums, and the models as they were measured."""
     rows = {found.model: tuple(_rows(found)) for found in predictions}
-    records = [
-        Row((Cell(model), *row.cells), f"{model} / {row.key}")
+    tables = [
+        Table(model, model, _COLUMNS, below).without_empty_columns()
+        for model, below in rows.items()
+    ]
+    records = (
+        Row([model, *row.cells], f"{model} / {row.key}")
         for model, below in rows.items()
         for row in below
-    ]
-    tables = tuple(_shown(model, below) for model, below in rows.items())
+    )
     return Document(
         "prediction",
-        sections=(*tables, *charts.of_shares(tables, "instructions")),
-        notes=tuple(note for found in predictions for note in _notes(found)),
-        records=Table("records", "", (Column("model", "model"), *_COLUMNS), tuple(records)),
+        sections=[*tables, *filter(None, map(_shares, tables))],
+        notes=(note for found in predictions for note in _notes(found)),
+        records=Table("records", "", [Column("model", "model"), *_COLUMNS], records),
     )
 
 
-def _shown(model: str, rows: tuple[Row, ...]) -> Table:
-    """A table of what was measured: without columns that hold nothing."""
-    kept = [
-        place
-        for place in range(len(_COLUMNS))
-        if place < _ALWAYS or any(row.cells[place].value is not None for row in rows)
-    ]
-    columns = tuple(_COLUMNS[place] for place in kept)
-    shown = (attrs.evolve(row, cells=tuple(row.cells[place] for place in kept)) for row in rows)
-    return Table(model, model, columns, tuple(shown))
+def _shares(table: Table) -> Chart | None:
+    """The parts of a model by their instructions, without rows of sums; None without counts."""
+    if all(column.key != "instructions" for column in table.columns):
+        return None
+    sizes = (
+        ((row.key,), round(size))
+        for row, size in zip(table.rows, table.column("instructions"), strict=True)
+        if row.role is Role.PLAIN and isinstance(size, int | float)
+    )
+    return treemap(f"{table.title}: instructions", sizes)
 
 
 def _rows(prediction: MeasuredModel) -> Iterator[Row]:
@@ -114,7 +113,7 @@ def _rows(prediction: MeasuredModel) -> Iterator[Row]:
             *(amount.instructions, _share(amount.instructions, total.instructions)),
             *(amount.time_s, _share(amount.time_s, total.time_s)),
         )
-        return Row(tuple(map(Cell, values)), name, role=role)
+        return Row(values, name, role=role)
 
     for found in prediction.types:
         yield row(found.type, found.cost, found.calls, found.unique, role=Role.PLAIN)

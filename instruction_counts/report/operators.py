@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from instruction_counts.analysis.operators import Fit, Metrics, fit, metrics_of
-from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.analysis.operators import Metrics, fit, metrics_of
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import PEAK_BYTES
-from instruction_counts.domain.outcomes import Instructions, Machine
+from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots
@@ -23,47 +23,30 @@ from instruction_counts.report.document import (
     Table,
     Unit,
     Value,
+    table_of,
 )
 from instruction_counts.session.operators import MeasuredSizes
 from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
 from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 
-# ---------------------------------------------------------------------------------------------
-# Which there are
-# ---------------------------------------------------------------------------------------------
-
 
 def listed(entries: Sequence[OperatorEntry]) -> Document:
     """The entries of a file."""
-    columns = (
-        Column("name", "operator"),
-        Column("category", "category"),
-        Column("inputs", "inputs"),
-        Column("shapes", "shapes"),
-        Column("without", "without"),
-    )
-    rows = tuple(
-        _row(
-            entry.name,
-            entry.category,
-            ", ".join(entry.inputs),
-            "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
-            ", ".join(_missing(entry)),
-        )
-        for entry in entries
-    )
-    categories = len({entry.category for entry in entries})
-    answer = f"{fmt.plural(len(entries), 'operator')} in "
-    answer += fmt.plural(categories, "category", "categories")
+    columns: Mapping[Column, Callable[[OperatorEntry], Value]] = {
+        Column("name", "operator"): lambda entry: entry.name,
+        Column("category", "category"): lambda entry: entry.category,
+        Column("inputs", "inputs"): lambda entry: ", ".join(entry.inputs),
+        Column("shapes", "shapes"): lambda entry: (
+            "all" if entry.variants == VARIANTS else ", ".join(entry.variants)
+        ),
+        Column("without", "without"): lambda entry: ", ".join(_missing(entry)),
+    }
+    categories = fmt.plural(len({entry.category for entry in entries}), "category", "categories")
     return Document(
         "operators",
-        answer=(Line(answer),),
-        sections=(Table("operators", "", columns, rows),),
+        answer=[f"{fmt.plural(len(entries), 'operator')} in {categories}"],
+        sections=[table_of("operators", "", columns, entries, lambda entry: entry.name)],
     )
-
-
-def _row(name: str, *values: Value) -> Row:
-    return Row((Cell(name), *map(Cell, values)), name)
 
 
 def _missing(entry: OperatorEntry) -> Iterator[str]:
@@ -73,6 +56,24 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
         yield "TorchScript"
     if not entry.differentiates:
         yield "backward"
+
+
+_UNCOVERED: Mapping[Column, Callable[[PublicOperator], Value]] = {
+    Column("name", "operator"): lambda operator: operator.entry_name,
+    Column("category", "category"): lambda operator: operator.category,
+    Column("native", "native name"): lambda operator: operator.native or None,
+    Column("calls", "calls", Unit.COUNT): lambda operator: operator.uses,
+}
+_COVERAGE_NOTES = (
+    Line(
+        "calls: how often torch's own Python calls something of that name. Objects of any "
+        "class may have such a method, so for methods it is an upper limit."
+    ),
+    Line(
+        "covered: with an entry of that name, or of a function with the same native name, "
+        "as torch.add covers Tensor.add."
+    ),
+)
 
 
 def coverage(found: Coverage, build: str, limit: int) -> Document:
@@ -86,57 +87,42 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         return -sum(operator.uses for operator in by_category[name] if operator in uncovered)
 
     names = sorted(by_category, key=lambda name: (unreached(name), name))
-    rows = [_covered(name, by_category[name], uncovered) for name in names]
     everything = _covered("all", found.public, uncovered)
-    columns = (
-        Column("category", "category"),
-        Column("calls", "calls", Unit.COUNT),
-        Column("public", "operators", Unit.COUNT),
-        Column("covered", "covered", Unit.COUNT),
-        Column("covered_calls", "by calls", Unit.SHARE),
+    categories = Table(
+        "categories",
+        "",
+        [
+            Column("category", "category"),
+            Column("calls", "calls", Unit.COUNT),
+            Column("public", "operators", Unit.COUNT),
+            Column("covered", "covered", Unit.COUNT),
+            Column("covered_calls", "by calls", Unit.SHARE),
+        ],
+        (_covered(name, by_category[name], uncovered) for name in names),
+        total=everything,
     )
-    missing = Table(
+    missing = table_of(
         "uncovered",
         "not covered",
-        (
-            Column("name", "operator"),
-            Column("category", "category"),
-            Column("native", "native name"),
-            Column("calls", "calls", Unit.COUNT),
-        ),
-        tuple(
-            _row(operator.entry_name, operator.category, operator.native or None, operator.uses)
-            for operator in found.uncovered
-        ),
+        _UNCOVERED,
+        found.uncovered,
+        lambda operator: operator.entry_name,
         shown=limit or None,
         more="operators coverage --limit 0",
     )
     share = fmt.written(everything.cells[-1], Unit.SHARE)
-    covered = len(found.named) + len(found.shared)
+    named, shared = len(found.named), len(found.shared)
+    said = (
+        f"Covered {named + shared:,} of {len(found.public):,} operators ({named:,} by name, "
+        f"{shared:,} by function), {share} by calls"
+    )
     return Document(
         "coverage",
         f"Operators without an entry: {build}",
-        answer=(
-            Line(
-                f"Covered {covered:,} of {len(found.public):,} operators ({len(found.named):,} by "
-                f"name, {len(found.shared):,} by function), {share} by calls"
-            ),
-        ),
-        sections=(
-            Table("categories", "", columns, tuple(rows), total=everything),
-            missing,
-        ),
+        answer=[said],
+        sections=[categories, missing],
         records=missing,
-        notes=(
-            Line(
-                "calls: how often torch's own Python calls something of that name. Objects of any "
-                "class may have such a method, so for methods it is an upper limit."
-            ),
-            Line(
-                "covered: with an entry of that name, or of a function with the same native name, "
-                "as torch.add covers Tensor.add."
-            ),
-        ),
+        notes=_COVERAGE_NOTES,
     )
 
 
@@ -145,12 +131,8 @@ def _covered(name: str, operators: Sequence[PublicOperator], uncovered: set[Publ
     covered = [operator for operator in operators if operator not in uncovered]
     reached = sum(operator.uses for operator in covered)
     share = reached / calls if calls else None
-    return _row(name, calls, len(operators), len(covered), share)
+    return Row([name, calls, len(operators), len(covered), share], name)
 
-
-# ---------------------------------------------------------------------------------------------
-# What they cost
-# ---------------------------------------------------------------------------------------------
 
 LEGEND = (
     "backward: forward and backward together, less forward; mem: most memory held at once; "
@@ -175,11 +157,11 @@ def measured(run: Run) -> Table:
     for metrics in metrics_of(run.cases):
         title = " / ".join(metrics.key.label)
         if metrics.key.label != above:
-            rows.append(Row((Cell(title), *[Cell("")] * 7), title))
+            rows.append(Row([title, *[""] * 7], title))
         mode = _mode(metrics, several=len(run.builds) > 1)
-        rows.append(Row((Cell(mode), *_costs(metrics)), f"{title} · {mode}", indent=1))
+        rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
         above = metrics.key.label
-    return Table("operators", "Operators", columns, tuple(rows))
+    return Table("operators", "Operators", columns, rows)
 
 
 def _mode(metrics: Metrics, *, several: bool) -> str:
@@ -192,9 +174,8 @@ def _mode(metrics: Metrics, *, several: bool) -> str:
 
 
 def _costs(metrics: Metrics) -> Iterator[Cell]:
-    counted, times = metrics.instructions, metrics.times
-    yield _counted(counted)
-    yield Cell(times.median_s if times else None)
+    yield fmt.count_cell(metrics.instructions)
+    yield fmt.time_cell(metrics.times)
     is_approximate = not metrics.backward_exact
     yield _or_nothing(metrics.backward_instructions, approximate=is_approximate)
     yield _or_nothing(metrics.backward_s)
@@ -204,12 +185,6 @@ def _costs(metrics: Metrics) -> Iterator[Cell]:
     yield _or_nothing(metrics.used.get(PEAK_BYTES.name) if is_python else None)
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
         yield _or_nothing(per_second and per_second / 1e9)
-
-
-def _counted(counted: Instructions | None) -> Cell:
-    if counted is None:
-        return Cell(None)
-    return Cell(counted.per_run, approximate=not counted.exact)
 
 
 def _or_nothing(value: float | None, *, approximate: bool = False) -> Cell:
@@ -224,88 +199,67 @@ def machine_line(machine: Machine | None) -> str:
     return f"one core of this machine: {copied:.3g} GB/s copied, {computed:.3g} GF/s in a matmul"
 
 
-# ---------------------------------------------------------------------------------------------
-# Over a range of sizes
-# ---------------------------------------------------------------------------------------------
-
-Mode = tuple[Language, RuntimeMode, AutogradMode, int]
-
-
 def sizes(found: MeasuredSizes) -> Document:
     """The counts of an operator at each size, the complexity that fits them, and a plot of both."""
-    modes: dict[Mode, dict[int, Record]] = defaultdict(dict)
+    modes: dict[str, dict[int, Record]] = defaultdict(dict)
     for record in found.run.cases:
-        mode = (record.language, record.runtime, record.autograd, record.num_threads)
-        modes[mode][found.size_of[record.label]] = record
+        modes[_title(record)][found.size_of[record.label]] = record
     curves = [
-        plots.Curve(_title(mode), counts, fit(counts))
-        for mode, records in modes.items()
+        plots.Curve(title, counts, fit(counts))
+        for title, records in modes.items()
         if (counts := _counts(records))
     ]
-    title = f"{found.entry.name}: instructions"
-    plot = tuple(map(Line, plots.curves(title, "N", curves)))
-    problems = (
-        Line(f"{record.outcome.status.value}  {record.key.title}: {failure.summary}")
-        for record in found.run.cases
-        if (failure := record.outcome.failure) is not None
-    )
+    plot = plots.curves(f"{found.entry.name}: instructions", "N", curves)
     return Document(
         "sizes",
         f"{found.entry.name} over {fmt.plural(len(found.sizes), 'size')}",
-        answer=tuple(Line(complexity(curve)) for curve in curves),
-        sections=(
-            _sizes_table(found.sizes, modes),
-            Block("", plot, preformatted=True),
+        answer=map(complexity, curves),
+        sections=[_sizes_table(found.sizes, modes), Block("", plot, preformatted=True)],
+        notes=(
+            f"{record.outcome.status.value}  {record.key.title}: {failure.summary}"
+            for record in found.run.cases
+            if (failure := record.outcome.failure) is not None
         ),
-        notes=tuple(problems),
     )
 
 
 def _counts(records: Mapping[int, Record]) -> dict[int, int]:
     return {
-        size: record.outcome.instructions.per_run
+        size: counted.per_run
         for size, record in sorted(records.items())
-        if record.outcome.instructions is not None
+        if (counted := record.outcome.instructions) is not None
     }
 
 
-def _title(mode: Mode) -> str:
+def _title(record: Record) -> str:
     """``C++ · Eager · Forward``, and the threads where there are several."""
-    *modes, threads = mode
-    texts = [kind.value for kind in modes]
-    return " · ".join([*texts, *([f"{threads} threads"] if threads > 1 else [])])
+    threads = [f"{record.num_threads} threads"] if record.num_threads > 1 else []
+    return " · ".join([*(mode.value for mode in record.key.modes), *threads])
 
 
-def _sizes_table(sizes: Sequence[int], modes: Mapping[Mode, Mapping[int, Record]]) -> Table:
+def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]) -> Table:
     """Sizes down, modes across."""
-    has_times = any(
-        record.outcome.times for records in modes.values() for record in records.values()
-    )
     columns = [Column("n", "N", Unit.COUNT)]
-    for title in map(_title, modes):
+    for title in modes:
         columns.append(Column(f"{title} · instructions", "instr", Unit.COUNT, title))
-        if has_times:
-            columns.append(Column(f"{title} · median_s", "time", Unit.SECONDS, title))
+        columns.append(Column(f"{title} · median_s", "time", Unit.SECONDS, title))
     rows = []
     for size in sizes:
-        cells = [Cell(size)]
+        cells: list[Cell] = []
         for records in modes.values():
             outcome = records[size].outcome if size in records else None
             counted, times = (outcome.instructions, outcome.times) if outcome else (None, None)
-            cells.append(_counted(counted) if counted else Cell("failed", Role.BAD))
-            cells += [Cell(times.median_s if times else None)] if has_times else []
-        rows.append(Row(tuple(cells), f"N={size}"))
-    return Table("sizes", "", tuple(columns), tuple(rows))
+            cells.append(fmt.count_cell(counted) if counted else Cell("failed", Role.BAD))
+            cells.append(fmt.time_cell(times))
+        rows.append(Row([size, *cells], f"N={size}"))
+    return Table("sizes", "", columns, rows).without_empty_columns()
 
 
 def complexity(curve: plots.Curve) -> str:
     """The fit in one sentence: where overhead ends and work begins."""
-    return f"{curve.title}: {_fitted(curve.fit)}"
-
-
-def _fitted(fit: Fit | None) -> str:
+    fit = curve.fit
     if fit is None:
-        return "too few sizes were counted for a fit; four are needed"
+        return f"{curve.title}: too few sizes were counted for a fit; four are needed"
     if fit.complexity.name == "1" or not fit.per_unit:
         what = f"{fit.overhead:,.0f} instructions whatever the size"
     else:
@@ -316,4 +270,4 @@ def _fitted(fit: Fit | None) -> str:
         if fit.work_begins and fit.work_begins > 1
         else ""
     )
-    return f"{what} (off by {100 * fit.error:.2g}%){begins}"
+    return f"{curve.title}: {what} (off by {100 * fit.error:.2g}%){begins}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
+import numpy as np
 import plotext
 
 from instruction_counts.analysis.operators import Fit
+from instruction_counts.history.steps import Level
 
 _COUNT, _OUTLIER, _LEVEL, _FIT = "•", "×", "─", "·"
 _SERIES = "●○■□▲△◆◇"
@@ -27,15 +29,6 @@ class Curve:
     fit: Fit | None = None
 
 
-@attrs.frozen
-class Line:
-    """A level, from its first count to its last."""
-
-    first: int
-    last: int
-    count: int
-
-
 def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
     """Counts by size on two logarithmic axes, with the fits as lines."""
     values = [count for curve in found for count in curve.counts.values()]
@@ -47,7 +40,7 @@ def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
     plotext.yscale("log")
     for number, curve in enumerate(found):
         if curve.fit is not None:
-            xs = _between(min(curve.counts), max(curve.counts))
+            xs = np.geomspace(min(curve.counts), max(curve.counts), _CURVES_WIDTH + 1).tolist()
             plotext.plot(xs, [max(1.0, curve.fit.at(size)) for size in xs], marker=_FIT)
         marker = _SERIES[number % len(_SERIES)]
         counts = list(curve.counts.values())
@@ -60,7 +53,7 @@ def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
 
 
 def levels(
-    counts: Sequence[int], outliers: Collection[int], lines: Sequence[Line], width: int
+    counts: Sequence[int], outliers: Collection[int], found: Sequence[Level], width: int
 ) -> Iterator[str]:
     """Counts in order as dots, ``outliers`` (positions) as crosses, levels as lines.
 
@@ -76,8 +69,8 @@ def levels(
     plotext.yaxes(True, False)
     plotext.xlim(-0.5, len(counts) - 0.5)
     plotext.ylim(low - is_flat, high + is_flat)
-    for line in lines:
-        plotext.plot([line.first, line.last], [line.count, line.count], marker=_LEVEL)
+    for level in found:
+        plotext.plot([level.start, level.end - 1], [level.count] * 2, marker=_LEVEL)
     for marker, are_outliers in ((_COUNT, False), (_OUTLIER, True)):
         places = [place for place in range(len(counts)) if (place in outliers) is are_outliers]
         shown = [min(max(counts[place], low), high) for place in places]
@@ -106,13 +99,6 @@ def _lines() -> Iterator[str]:
         yield line.rstrip()
 
 
-def _logarithmic_ticks(
-    set_ticks: Callable[[list[float], list[str]], None], low: int, high: int, n: int
-) -> None:
-    ticks = [low * (high / low) ** (step / (n - 1)) for step in range(n)] if high > low else [low]
-    set_ticks([float(tick) for tick in ticks], [f"{tick:,.0f}" for tick in ticks])
-
-
-def _between(low: int, high: int) -> list[float]:
-    steps = _CURVES_WIDTH
-    return [low * (high / low) ** (step / steps) for step in range(steps + 1)]
+def _logarithmic_ticks(set_ticks: Callable[..., None], low: int, high: int, number: int) -> None:
+    ticks = np.geomspace(low, high, number).tolist() if high > low else [float(low)]
+    set_ticks(ticks, [f"{tick:,.0f}" for tick in ticks])

@@ -1,51 +1,55 @@
-"""What a run measured, as a document: the label tree down, the languages across."""
+"""Runs: what one measured, with the label tree down and the languages across, and a list of all."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
 from instruction_counts.analysis.operators import without_metrics
 from instruction_counts.core.facts import expected_values, subject_values
-from instruction_counts.core.types import AutogradMode, Label, Language, RuntimeMode
+from instruction_counts.core.types import Label, Language
+from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
-from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run, RunSummary
-from instruction_counts.report import charts, operators, runs
-from instruction_counts.report.comparison import KEY_NAMES, key_cells, skipped_line
+from instruction_counts.report import operators
+from instruction_counts.report.cases import KEY_NAMES, key_cells, unusual_modes
+from instruction_counts.report.comparison import skipped_lines
 from instruction_counts.report.document import (
     Cell,
+    Chart,
+    ChartKind,
     Column,
     Document,
     Line,
     Role,
     Row,
+    Series,
     Table,
     Unit,
+    Value,
     records_table,
+    table_of,
+    treemap,
 )
-from instruction_counts.report.format import plural, relative_spread
+from instruction_counts.report.format import count_cell, plural, spread_cell, time_cell
 
-LEGEND = "Instructions per iteration (~: inexact), median time ± interquartile range"
-
-_RowKey: TypeAlias = tuple[str, Label, RuntimeMode, AutogradMode, int]
-"""The build and the whole key of a case, except for its language."""
+_CHANGED = "* files of a build changed during the run (runs show RUN): measure it again"
+_STATES = {"running": Role.WARNING, "interrupted": Role.WARNING, "killed": Role.BAD}
+_FEWEST_DRAWN = 4
+"""Fewer cases are read faster than looked at."""
 
 
 def run_document(
-    run: Run,
-    asked_for: Sequence[Metric] = (),
-    *,
-    with_tables: bool = True,
-    summary: RunSummary | None = None,
+    run: Run, *, with_tables: bool = True, summary: RunSummary | None = None
 ) -> Document:
     """Tables of what was measured, what has no result and why, and how many of each.
 
-    ``asked_for`` are metrics that have a column in any case; ``summary`` is that of a stored run.
+    ``summary`` is that of a stored run.
     """
     tables: list[Table] = []
     legends: list[str] = []
@@ -56,137 +60,108 @@ def run_document(
             legends += filter(None, [operators.LEGEND, operators.machine_line(run.machine)])
         others = without_metrics(run.cases)
         if others:
-            tables.append(results_table(attrs.evolve(run, cases=others), asked_for))
-        legends.append(LEGEND)
+            tables.append(results_table(attrs.evolve(run, cases=others)))
+        legends.append(legend(run.cases))
     return Document(
         "run",
-        answer=tuple(map(Line, runs.head(run, summary))),
-        sections=(*tables, *charts.of_run(run.cases)) if with_tables else (),
-        notes=(
-            *(Line(text, Role.DIM) for text in legends),
-            *problems(run),
-            *_notes(run),
-            Line(_tally(run)),
-        ),
+        answer=_head(run, summary),
+        sections=(*tables, *charts(run.cases)) if with_tables else (),
+        notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), _tally(run)],
         records=_records(run),
     )
 
 
-# ------------------------------------------------------------------------------------ the table
+def legend(records: Iterable[Record]) -> str:
+    """What the figures of these cases are."""
+    outcomes = [record.outcome for record in records]
+    is_counted = any(outcome.instructions is not None for outcome in outcomes)
+    is_timed = any(outcome.times is not None for outcome in outcomes)
+    counts = ["instructions per iteration (~: inexact)"] if is_counted else []
+    text = ", ".join([*counts, *(["median time ± interquartile range"] if is_timed else [])])
+    return text[:1].upper() + text[1:]
 
 
-@attrs.frozen
-class _Mode:
-    """A mode of a benchmark, in all languages."""
-
-    label: Label
-    mode: str
-    records: dict[Language, Record]
-
-
-def metric_columns(run: Run, asked_for: Sequence[Metric] = ()) -> tuple[Metric, ...]:
-    """The metrics that have a column: those ``asked_for``, and those that are always shown."""
-    known = {name for record in run.cases for name in record.outcome.metrics}
-    unasked = (metric for metric in metrics() if metric.has_column and metric.name in known)
-    return tuple(dict.fromkeys([*asked_for, *unasked]))
-
-
-def results_table(run: Run, asked_for: Sequence[Metric] = ()) -> Table:
-    """All cases but those that a time budget skipped."""
-    present = {record.language for record in _tried(run)}
-    languages = [language for language in Language if language in present]
-    shown = metric_columns(run, asked_for)
-    columns = [Column("case", "")]
-    for language in languages:
-        name = language.option
-        columns += [
-            Column(f"{name}_instructions", "instr", Unit.COUNT, language.value),
-            *(
-                Column(
-                    f"{name}_{metric.name}",
-                    metric.heading or metric.title,
-                    Unit.COUNT,
-                    language.value,
-                )
-                for metric in shown
-            ),
-            Column(f"{name}_median_s", "time", Unit.SECONDS, language.value),
-            Column(f"{name}_iqr", "", Unit.RELATIVE_SPREAD, language.value),
+def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
+    """What is known of a run besides its cases; ``summary`` is there if it is stored."""
+    if summary is not None:
+        parts = [
+            f"run {summary.id}",
+            summary.state,
+            f"started {_minute(summary.started_at)} UTC" if summary.started_at else "",
+            f"engine {summary.engine}",
+            *sorted({f"instruction-counts {found.tool_version}" for found in run.builds.values()}),
         ]
-    width = 3 + len(shown)
+        yield " · ".join(filter(None, parts))
+        if summary.tags:
+            yield f"tags: {', '.join(summary.tags)}"
+    for name, build in run.builds.items():
+        facts = [f"torch {build.torch}", f"Python {build.python}", build.cpu, build.valgrind]
+        known = " · ".join(filter(None, facts))
+        yield known if list(run.builds) == [DEFAULT_NAME] else f"{name}: {known}"
+
+
+def results_table(run: Run) -> Table:
+    """All cases but those that a time budget skipped, with the metrics that have a column.
+
+    There are columns of times if any was taken.
+
+    A row has a mode of a benchmark in all languages; those of a label stand below each other.
+    """
+    tried = [record for record in run.cases if not record.outcome.skipped_by_budget]
+    by_mode: dict[tuple[Any, ...], dict[Language, Record]] = defaultdict(dict)
+    for record in tried:
+        modes = record.runtime, record.autograd, record.num_threads
+        by_mode[record.build, record.label, *modes][record.language] = record
+    known = {name for record in run.cases for name in record.outcome.metrics}
+    shown = tuple(metric for metric in metrics() if metric.has_column and metric.name in known)
+    languages = [lang for lang in Language if any(record.language is lang for record in tried)]
+    is_timed = any(record.outcome.times is not None for record in tried)
+    end = None if is_timed else -2
+    columns = [column for lang in languages for column in [*_columns(lang, shown)][:end]]
     rows = []
     above: Label = ()
-    for found in _modes(run):
-        if len(found.label) > 1 and found.label[:1] != above[:1]:
-            nothing = (Cell(""),) * (width * len(languages))
-            rows.append(Row((Cell(found.label[0]), *nothing), role=Role.STRONG))
-        name = " / ".join(found.label[1:]) or found.label[0]
-        is_new = found.label != above
-        text = ", ".join(filter(None, [name if is_new else "", found.mode]))
-        cells = [
-            cell
-            for language in languages
-            for cell in _cells(found.records.get(language), shown, width)
-        ]
-        key = " · ".join(filter(None, [" / ".join(found.label), found.mode]))
-        indent = (2 if len(found.label) > 1 else 0) + (0 if is_new else 2)
-        rows.append(Row((Cell(text), *cells), key, indent=indent))
-        above = found.label
-    return Table("results", "", tuple(columns), tuple(rows))
-
-
-def _tried(run: Run) -> list[Record]:
-    return [record for record in run.cases if not record.outcome.skipped_by_budget]
-
-
-def _modes(run: Run) -> Iterator[_Mode]:
-    """A row for each mode of each benchmark, with its records by language."""
-    found: dict[_RowKey, dict[Language, Record]] = {}
-    for record in _tried(run):
-        modes = record.runtime, record.autograd, record.num_threads
-        key = record.build, record.label, *modes
-        found.setdefault(key, {})[record.language] = record
-    for (_, label, *_), records in found.items():
+    for records in by_mode.values():
         first = next(iter(records.values()))
-        yield _Mode(label, _mode_text(first, several=len(run.builds) > 1), records)
+        label, mode = first.label, _mode(run, first)
+        if len(label) > 1 and label[:1] != above[:1]:
+            rows.append(Row([label[0], *[""] * len(columns)], role=Role.STRONG))
+        name = " / ".join(label[1:]) or label[0]
+        text = ", ".join(filter(None, ["" if label == above else name, mode]))
+        cells = (cell for lang in languages for cell in [*_cells(records.get(lang), shown)][:end])
+        key = " · ".join(filter(None, [" / ".join(label), mode]))
+        indent = (2 if len(label) > 1 else 0) + (2 if label == above else 0)
+        rows.append(Row([text, *cells], key, indent=indent))
+        above = label
+    return Table("results", "", [Column("case", ""), *columns], rows)
 
 
-def _mode_text(record: Record, *, several: bool) -> str:
-    parts = [record.build] if several else []
-    if record.runtime is not RuntimeMode.EAGER and record.runtime.value:
-        parts.append(record.runtime.value)
-    if record.autograd is AutogradMode.FORWARD_BACKWARD:
-        parts.append("backward")
-    if record.num_threads > 1:
-        parts.append(plural(record.num_threads, "thread"))
-    return ", ".join(parts)
+def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
+    name, group = language.option, language.value
+    yield Column(f"{name}_instructions", "instr", Unit.COUNT, group)
+    for metric in shown:
+        yield Column(f"{name}_{metric.name}", metric.heading or metric.title, Unit.COUNT, group)
+    yield Column(f"{name}_median_s", "time", Unit.SECONDS, group)
+    yield Column(f"{name}_iqr", "", Unit.RELATIVE_SPREAD, group)
 
 
-def _cells(record: Record | None, shown: Sequence[Metric], width: int) -> list[Cell]:
+def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
     """Count, metrics, time and its spread of a row in one language."""
-    if record is None:
-        return [Cell("")] * width
-    outcome = record.outcome
-    if outcome.status is not Status.OK:
-        role = Role.WARNING if outcome.status is Status.SKIPPED else Role.BAD
-        return [Cell(outcome.status.value, role), *[Cell("")] * (width - 1)]
-    times = outcome.times
-    spread = relative_spread(times)
-    return [
-        count_cell(outcome),
-        *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in shown),
-        Cell(None if times is None else times.median_s),
-        Cell("" if spread is None else spread, Role.DIM),
-    ]
+    outcome = None if record is None else record.outcome
+    if outcome is None or outcome.status is not Status.OK:
+        text = "" if outcome is None else outcome.status.value
+        role = Role.WARNING if text == Status.SKIPPED.value else Role.BAD
+        yield from [Cell(text, role if text else Role.PLAIN), *[Cell("")] * (2 + len(shown))]
+        return
+    yield count_cell(outcome.instructions)
+    yield from (Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in shown)
+    yield time_cell(outcome.times)
+    yield spread_cell(outcome.times)
 
 
-def count_cell(outcome: Outcome) -> Cell:
-    """The count of an outcome, marked where its windows do not agree."""
-    counted = outcome.instructions
-    return Cell(None) if counted is None else Cell(counted.per_run, approximate=not counted.exact)
-
-
-# ------------------------------------------------------------------------------------- remarks
+def _mode(run: Run, record: Record) -> str:
+    """The modes that are not the usual ones, and the build where there are several."""
+    builds = [record.build] if len(run.builds) > 1 else []
+    return ", ".join([*builds, *unusual_modes(record.key, with_language=False)])
 
 
 def problems(run: Run) -> Iterator[Line]:
@@ -199,8 +174,9 @@ def problems(run: Run) -> Iterator[Line]:
             yield Line(f"{outcome.status.value}  {title}: {outcome.failure.summary}", role)
 
 
-def _notes(run: Run) -> Iterator[Line]:
-    """What has to be known of some results, and what a time budget skipped."""
+def doubts(run: Run) -> Iterator[Line]:
+    """A line for each case that failed, for each doubt, and for what a time budget skipped."""
+    yield from problems(run)
     for name, files in run.changed_files.items():
         text = f'note  files of build "{name}" changed during the run: {files.summary}'
         yield Line(text, Role.WARNING)
@@ -211,23 +187,13 @@ def _notes(run: Run) -> Iterator[Line]:
             were = "was" if left_running == 1 else "were"
             what = f"{number} that the statement left running {were} ended"
             yield Line(f"note  {_title(run, record)}: {what}", Role.WARNING)
-    budgets = {
-        _title(run, record): record.outcome.skipped_by_budget
-        for record in run.cases
-        if record.outcome.skipped_by_budget
-    }
-    if skipped := skipped_line(budgets, len(run.cases) - len(budgets)):
-        yield skipped
-
-
-def doubts(run: Run) -> tuple[Line, ...]:
-    """A line for each case that failed, and for each doubt."""
-    return (*problems(run), *_notes(run))
+    skipped = {_title(run, record): record.outcome.skipped_by_budget for record in run.cases}
+    budgets = {title: budget for title, budget in skipped.items() if budget}
+    yield from skipped_lines(budgets, len(run.cases) - len(budgets))
 
 
 def _title(run: Run, record: Record) -> str:
-    mode = _mode_text(record, several=len(run.builds) > 1)
-    parts = [" / ".join(record.label), record.language.value, mode]
+    parts = [" / ".join(record.label), record.language.value, _mode(run, record)]
     return " · ".join(filter(None, parts))
 
 
@@ -238,27 +204,96 @@ def _tally(run: Run) -> str:
     return f"{plural(len(run.cases), 'case')}: {shares}" if counts else "No case was measured."
 
 
-# --------------------------------------------------------------------------------------- files
+def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
+    """Labels by what they cost, and counts against times."""
+    counted = [(found, record) for record in records if (found := record.outcome.instructions)]
+    if len(counted) < _FEWEST_DRAWN:
+        return ()
+    labels = treemap(
+        "Instructions by label", ((_path(record), found.per_run) for found, record in counted)
+    )
+    timed: dict[str, list[tuple[Value, int, str]]] = defaultdict(list)
+    for found, record in counted:
+        if (times := record.outcome.times) is not None:
+            point = times.median_s, found.per_run, record.key.title
+            timed[record.language.value].append(point)
+    against = Chart(
+        "Instructions against time",
+        ChartKind.POINTS,
+        tuple(
+            Series(name, times, counts, titles)
+            for name, points in timed.items()
+            for times, counts, titles in [zip(*points, strict=True)]
+        ),
+        "median time (s)",
+        "instructions per iteration",
+        logarithmic=True,
+        folded=True,
+    )
+    return (labels, against) if timed else (labels,)
 
-_FIGURES = ("status", "instructions", "exact", "spread", "median_s", "iqr_s", "error")
-_STATED = ("metadata", "subject", "expected")
-"""What the definition says of a case, as JSON."""
+
+def _path(record: Record) -> tuple[str, ...]:
+    _, *modes = record.key.title.removeprefix(" / ".join(record.label)).split(" · ")
+    return (*record.label, " · ".join([record.build, *modes]))
 
 
 def _records(run: Run) -> Table:
     known = [metric.name for metric in metrics()]
-    names = (*KEY_NAMES, "build", "definition_hash", *_FIGURES, *known, *_STATED)
+    figures = ("status", "instructions", "exact", "spread", "median_s", "iqr_s", "error")
+    stated = ("metadata", "subject", "expected")
+    names = (*KEY_NAMES, "build", "definition_hash", *figures, *known, *stated)
     return records_table("cases", names, (_values(record, known) for record in run.cases))
 
 
 def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:
     outcome = record.outcome
     counted, times = outcome.instructions, outcome.times
-    yield from key_cells(record.key)
-    yield from (record.build, record.definition_hash, outcome.status.value)
+    yield from (*key_cells(record.key), record.build, record.definition_hash, outcome.status.value)
     yield from ((counted.per_run, counted.exact, counted.spread) if counted else (None, None, None))
     yield from (times.median_s, times.iqr_s) if times else (None, None)
     yield outcome.failure and outcome.failure.summary
     yield from (outcome.metrics.get(name) for name in known)
     stated = record.metadata, subject_values(record.subject), expected_values(record.expected)
     yield from (json.dumps(value) if value else "" for value in stated)
+
+
+def runs_document(summaries: Sequence[RunSummary]) -> Document:
+    """A line for each stored run."""
+    columns: Mapping[Column, Callable[[RunSummary], Value | Cell]] = {
+        Column("id", "run", Unit.COUNT): lambda run: str(run.id),
+        Column("started_at", "started (UTC)"): lambda run: _minute(run.started_at),
+        Column("builds", "torch"): lambda run: _versions(run.builds),
+        Column("cases", "cases", Unit.COUNT): lambda run: run.cases,
+        Column("failed", "failed", Unit.COUNT): lambda run: Cell(
+            run.failed, Role.BAD if run.failed else Role.PLAIN
+        ),
+        Column("state", "state"): lambda run: Cell(
+            f"{run.state}{' *' if run.changed_files else ''}", _STATES.get(run.state, Role.PLAIN)
+        ),
+        Column("tags", "tags"): lambda run: ", ".join(run.tags),
+    }
+    is_changed = any(summary.changed_files for summary in summaries)
+    return Document(
+        "runs",
+        sections=[table_of("runs", "", columns, summaries, lambda run: str(run.id))],
+        notes=[Line(_CHANGED, Role.WARNING)] if is_changed else (),
+        data=[attrs.asdict(summary) for summary in summaries],
+    )
+
+
+def title(summary: RunSummary) -> str:
+    """A stored run in some words, to tell it from others."""
+    when = f", {_minute(summary.started_at)}" if summary.started_at else ""
+    tags = f", {', '.join(summary.tags)}" if summary.tags else ""
+    return f"run {summary.id} ({plural(summary.cases, 'case')}{when}{tags})"
+
+
+def _minute(started_at: str) -> str:
+    return started_at.replace("T", " ")[:16] or "–"
+
+
+def _versions(builds: Mapping[str, str]) -> str:
+    if list(builds) == [DEFAULT_NAME]:
+        return builds[DEFAULT_NAME]
+    return ", ".join(f"{name} {torch}" for name, torch in builds.items())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from instruction_counts.core.types import Language
-from instruction_counts.report.comparison import name_of
-from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
+from instruction_counts.report.cases import name_of
+from instruction_counts.report.document import Cell, Column, Document, Role, Row, Table, Unit
 from instruction_counts.report.format import share
 from instruction_counts.session.selftest import CaseNoise
 
@@ -15,32 +15,29 @@ _LIMITS = {0.0: "0", 0.0001: "0.01%", 0.0005: "0.05%", 0.001: "0.1%"}
 
 def selftest_document(noises: Sequence[CaseNoise]) -> Document:
     """A line for each case, then the shares by language."""
-    has_layouts = any(noise.layouts for noise in noises)
-    columns = [
+    columns = (
         Column("case", ""),
         Column("instructions", "instr", Unit.COUNT),
         Column("repeats", "repeats"),
         Column("windows", "windows"),
-        *([Column("layouts", "layouts")] if has_layouts else []),
-    ]
-    rows = [_row(noise, has_layouts=has_layouts) for noise in noises]
-    return Document(
-        "selftest",
-        sections=(Table("cases", "", tuple(columns), tuple(rows)),),
-        notes=tuple(map(Line, _summary(noises))),
+        Column("layouts", "layouts"),
     )
+    table = Table("cases", "", columns, map(_row, noises)).without_empty_columns()
+    return Document("selftest", sections=[table], notes=_summary(noises))
 
 
-def _row(noise: CaseNoise, *, has_layouts: bool) -> Row:
-    failed = None in noise.repeats
-    cells = [
-        Cell(name_of(noise.case.key)),
-        Cell("failed", Role.BAD) if failed else Cell(noise.repeats[0]),
-        Cell("same") if noise.repeated else Cell(percent(noise.noise), Role.BAD),
-        Cell("agree" if noise.windows_agree else "vary"),
-        *([Cell(percent(noise.layout_spread))] if has_layouts else []),
-    ]
-    return Row(tuple(cells), noise.case.title)
+def _row(noise: CaseNoise) -> Row:
+    name, title = name_of(noise.case.key), noise.case.title
+    if None in noise.repeats:
+        return Row([name, Cell("failed", Role.BAD), "", "", ""], title)
+    cells = (
+        name,
+        noise.repeats[0],
+        "same" if noise.repeated else Cell(percent(noise.noise), Role.BAD),
+        "agree" if noise.windows_agree else "vary",
+        percent(noise.layout_spread) if noise.layouts else "",
+    )
+    return Row(cells, title)
 
 
 def _summary(noises: Sequence[CaseNoise]) -> Iterator[str]:

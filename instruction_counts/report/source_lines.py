@@ -16,14 +16,14 @@ _MOST_LINES = 40
 """Of a function that one side alone has."""
 
 
-def blocks(changes: Sequence[SourceChange] | None) -> Iterator[Block]:
+def blocks(changes: Sequence[SourceChange]) -> Iterator[Block]:
     """A block for each function: what is to be known of its lines, then the lines."""
     if not changes:
-        yield Block("", (Line(NONE_CHANGED),))
-    for change in changes or ():
-        remarks = tuple(Line(remark, Role.WARNING, 2) for remark in change.remarks)
+        yield Block("", [NONE_CHANGED])
+    for change in changes:
+        remarks = (Line(remark, Role.WARNING, 2) for remark in change.remarks)
         title = f"{change.file} {change.name}"
-        yield Block(title, (*remarks, *_lines(change)), preformatted=True)
+        yield Block(title, [*remarks, *_lines(change)], preformatted=True)
 
 
 def _lines(change: SourceChange) -> Iterator[Line]:

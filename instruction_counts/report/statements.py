@@ -9,13 +9,14 @@ import attrs
 
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.verdicts.comparison import MeasuredStatement
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.domain.metrics import ALLOCATIONS, BYTECODES, OPERATOR_CALLS
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report.causes import texts, why
 from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
-from instruction_counts.report.format import plural, relative, relative_spread
-from instruction_counts.report.run import LEGEND, count_cell, doubts
+from instruction_counts.report.format import count_cell, plural, relative, spread_cell
+from instruction_counts.report.run import doubts, legend
 
 FORMAT_VERSION = 1
 """Of the JSON of statements."""
@@ -28,69 +29,49 @@ _LONGEST_NAME = 48
 def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Document:
     """A line for each statement, and what it costs more than the first; ``run`` has all."""
     (build,) = run.builds.values()
-    sections = [_table(statements)] if _any_ok(statements) else []
+    is_any_ok = any(found.record.outcome.status is Status.OK for found in statements)
+    sections = [_table(statements)] if is_any_ok else []
     if len(statements) == 1 and statements[0].places:
         sections.append(_places(statements[0]))
     return Document(
         "statements",
-        answer=(Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM),),
-        sections=tuple(sections),
-        notes=(*([Line(LEGEND, Role.DIM)] if sections else []), *doubts(run)),
+        answer=[Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM)],
+        sections=sections,
+        notes=[*([Line(legend(run.cases), Role.DIM)] if sections else []), *doubts(run)],
         data=_values(statements, run),
     )
 
 
-def _any_ok(statements: Sequence[MeasuredStatement]) -> bool:
-    return any(found.record.outcome.status is Status.OK for found in statements)
-
-
 def _table(statements: Sequence[MeasuredStatement]) -> Table:
-    records = [found.record for found in statements]
-    outcomes = [record.outcome for record in records]
-    known = [
-        metric for metric in _METRICS if any(metric.name in outcome.metrics for outcome in outcomes)
-    ]
     columns = [
         Column("statement", ""),
         Column("instructions", "instr", Unit.COUNT),
         Column("change", "change", Unit.CHANGE),
         Column("relative", "%", Unit.RELATIVE),
-        *(Column(metric.name, _METRICS[metric], Unit.COUNT) for metric in known),
+        *(Column(metric.name, heading, Unit.COUNT) for metric, heading in _METRICS.items()),
         Column("median_s", "time", Unit.SECONDS),
         Column("iqr", "", Unit.RELATIVE_SPREAD),
     ]
-    rows = []
-    for name, found in zip(_names(records), statements, strict=True):
-        outcome, difference = found.record.outcome, found.difference
-        times, spread = outcome.times, relative_spread(outcome.times)
-        change = None if difference is None else difference.change
-        share = None if difference is None else difference.relative
-        is_ok = outcome.status is Status.OK
-        cells = (
-            Cell(name),
-            count_cell(outcome) if is_ok else Cell(outcome.status.value, Role.BAD),
-            Cell("" if change is None else change, _role(change)),
-            Cell("" if share is None else share, _role(change)),
-            *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in known),
-            Cell("" if times is None else times.median_s),
-            Cell("" if spread is None else spread, Role.DIM),
-        )
-        rows.append(Row(cells, below=why(_causes(found))))
-    kept = [
-        place
-        for place in range(len(columns))
-        if any(row.cells[place].value not in ("", None) for row in rows)
-    ]
-    return Table(
-        "statements",
-        "",
-        tuple(columns[place] for place in kept),
-        tuple(attrs.evolve(row, cells=tuple(row.cells[place] for place in kept)) for row in rows),
+    names = _names([found.record for found in statements])
+    rows = (_row(name, found) for name, found in zip(names, statements, strict=True))
+    return Table("statements", "", columns, rows).without_empty_columns()
+
+
+def _row(name: str, found: MeasuredStatement) -> Row:
+    outcome, difference = found.record.outcome, found.difference
+    is_ok = outcome.status is Status.OK
+    change = None if difference is None else difference.change
+    share = None if difference is None else difference.relative
+    cells = (
+        name,
+        count_cell(outcome.instructions) if is_ok else Cell(outcome.status.value, Role.BAD),
+        Cell("" if change is None else change, Role.of_change(change)),
+        Cell("" if share is None else share, Role.of_change(change)),
+        *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in _METRICS),
+        outcome.times.median_s if outcome.times else "",
+        spread_cell(outcome.times),
     )
-
-
-def _role(change: int | None) -> Role:
-    return Role.BAD if change and change > 0 else Role.GOOD if change else Role.PLAIN
+    return Row(cells, below=why(_causes(found)))
 
 
 def _causes(found: MeasuredStatement) -> Iterator[str]:
@@ -107,25 +88,25 @@ def _places(found: MeasuredStatement) -> Table:
     """The functions that spend most."""
     counted = found.record.outcome.instructions
     total = counted.per_run if counted is not None else 0
-    rows = [
+    rows = (
         Row(
-            (
-                Cell(short(place.key.name, _LONGEST_NAME)),
-                Cell(round(place.new or 0)),
-                Cell(float((place.new or 0) / total) if total else ""),
+            [
+                short(place.key.name, _LONGEST_NAME),
+                round(place.new or 0),
+                float((place.new or 0) / total) if total else "",
                 Cell(place.key.layer.value, Role.DIM),
-            ),
+            ],
             indent=2,
         )
         for place in found.places
-    ]
+    )
     columns = (
         Column("function", ""),
         Column("instructions", "instructions", Unit.COUNT),
         Column("share", "share", Unit.SHARE),
         Column("layer", ""),
     )
-    return Table("most_in", "most in", columns, tuple(rows))
+    return Table("most_in", "most in", columns, rows)
 
 
 def _names(records: Sequence[Record]) -> list[str]:
@@ -141,9 +122,6 @@ def _names(records: Sequence[Record]) -> list[str]:
         " · ".join([" / ".join(record.label), *(mine[place] for place in varying)])
         for record, mine in zip(records, modes, strict=True)
     ]
-
-
-# ---------------------------------------------------------------------------------------- JSON
 
 
 def _values(statements: Sequence[MeasuredStatement], run: Run) -> dict[str, Any]:
@@ -186,14 +164,12 @@ def _statement(found: MeasuredStatement) -> dict[str, Any]:
             }
             for place in found.places
         ],
-        "difference": found.difference and _difference(found),
+        "difference": found.difference and _difference(found.difference),
     }
 
 
-def _difference(found: MeasuredStatement) -> dict[str, Any]:
+def _difference(difference: Difference) -> dict[str, Any]:
     """To the first statement."""
-    difference = found.difference
-    assert difference is not None, "asked of statements after the first"
     time = difference.time
     return {
         "change": difference.change,

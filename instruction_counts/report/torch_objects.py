@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from instruction_counts.domain.outcomes import FunctionCosts
+from instruction_counts.domain.outcomes import FunctionCost
 from instruction_counts.domain.records import Record
 
 RUNS = 100
@@ -48,10 +49,7 @@ def callgrind_stats(record: Record) -> Any:
     Raises:
         ValueError: there are no costs, or `RUNS` is no multiple of the runs that they are of.
     """
-    from torch.utils.benchmark.utils.valgrind_wrapper.timer_interface import (  # noqa: PLC0415
-        CallgrindStats,
-        FunctionCounts,
-    )
+    from torch.utils.benchmark.utils.valgrind_wrapper import timer_interface  # noqa: PLC0415
 
     functions = record.outcome.functions
     if functions is None:
@@ -62,29 +60,24 @@ def callgrind_stats(record: Record) -> Any:
             f"{' / '.join(record.label)} was counted over {functions.runs} runs, "
             f"of which {RUNS} is no multiple"
         )
-    return CallgrindStats(
+
+    def counts(costs: Iterable[FunctionCost], *, inclusive: bool) -> Any:
+        rows = [
+            timer_interface.FunctionCount(factor * count, f"{cost.file}:{cost.function}{library}")
+            for cost in costs
+            if (count := cost.inclusive if inclusive else cost.exclusive)
+            for library in [f" [{cost.library}]" if cost.library else ""]
+        ]
+        rows.sort(key=lambda row: row.count, reverse=True)
+        return timer_interface.FunctionCounts(tuple(rows), inclusive=inclusive)
+
+    return timer_interface.CallgrindStats(
         task_spec=_task_spec(record),
         number_per_run=RUNS,
         built_with_debug_symbols=False,
-        baseline_inclusive_stats=FunctionCounts((), inclusive=True),
-        baseline_exclusive_stats=FunctionCounts((), inclusive=False),
-        stmt_inclusive_stats=_counts(functions, factor, inclusive=True),
-        stmt_exclusive_stats=_counts(functions, factor, inclusive=False),
+        baseline_inclusive_stats=counts((), inclusive=True),
+        baseline_exclusive_stats=counts((), inclusive=False),
+        stmt_inclusive_stats=counts(functions.costs, inclusive=True),
+        stmt_exclusive_stats=counts(functions.costs, inclusive=False),
         stmt_callgrind_out=None,
     )
-
-
-def _counts(functions: FunctionCosts, factor: int, *, inclusive: bool) -> Any:
-    from torch.utils.benchmark.utils.valgrind_wrapper.timer_interface import (  # noqa: PLC0415
-        FunctionCount,
-        FunctionCounts,
-    )
-
-    rows = []
-    for cost in functions.costs:
-        count = cost.inclusive if inclusive else cost.exclusive
-        if count:
-            library = f" [{cost.library}]" if cost.library else ""
-            rows.append(FunctionCount(factor * count, f"{cost.file}:{cost.function}{library}"))
-    rows.sort(key=lambda row: row.count, reverse=True)
-    return FunctionCounts(tuple(rows), inclusive=inclusive)

@@ -80,14 +80,10 @@ def find_changes(
     request: ComparisonRequest,
     store: Store,
     observer: Observer,
-    *,
-    thorough: bool = False,
-    fresh: bool = False,
 ) -> Found:
     """Search builds, the oldest first, for the changes of the one case that is selected.
 
-    ``makers`` make each build when it is needed, by its name. ``thorough`` also looks between
-    builds that do not differ, ``fresh`` uses no stored counts.
+    ``makers`` make each build when it is needed, by its name.
 
     Raises:
         UsageError: the selection leaves no case, or several.
@@ -96,11 +92,11 @@ def find_changes(
     case = only_case(request.definitions, request.selection)
     # Times decide nothing, and take longer than counts.
     request = attrs.evolve(request, settings=attrs.evolve(request.settings, times=False))
-    measurer = StoreBuildMeasurer(request, store, observer, None if fresh else case)
+    measurer = StoreBuildMeasurer(request, store, observer, case)
     candidates = Candidates(
         list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
     )
-    result = bisect(len(makers), candidates, thorough=thorough)
+    result = bisect(len(makers), candidates)
     return Found.of(makers, candidates, result, is_sound=measurer.is_sound)
 
 

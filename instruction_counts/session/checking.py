@@ -12,7 +12,7 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.core.types import Language
+from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete, as_it_is
@@ -20,19 +20,18 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
-from instruction_counts.gate.checks import Previous, read_previous
-from instruction_counts.gate.gate import FailOn, Gate, apply_limits
+from instruction_counts.gate.gate import FailOn, Gate, apply_limits, exceeded_in
 from instruction_counts.gate.limits import Limits
-from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import (
     Compared,
+    ComparisonRequest,
     can_verify,
     count_again,
     measure_sides,
 )
-from instruction_counts.session.sides import Runs, read_side
-from instruction_counts.sources.definitions import Definitions, load_cases
-from instruction_counts.storage.store import Store
+from instruction_counts.session.sides import LazyStore, Runs, read_side
+from instruction_counts.sources.definitions import load_cases
 
 
 @attrs.frozen
@@ -42,13 +41,13 @@ class CheckRequest:
     file: Path
     baseline: Baseline
     """The selected cases of the file."""
-    selection: Selection = attrs.field(factory=Selection)
     limits: Limits | None = None
     """None allows no increase."""
     fail_on: FailOn = FailOn.REGRESSION
     allow_different: bool = False
     """Whether another compiler, C library, Python or instruction set is accepted."""
-    previous: Previous = attrs.field(factory=Previous)
+    exceeded: frozenset[CaseKey] = frozenset()
+    """What exceeded its limit in the last check."""
 
     @classmethod
     def of(
@@ -61,9 +60,9 @@ class CheckRequest:
         Raises:
             DataError: a file cannot be read, or holds something else.
         """
-        last = Previous() if previous is None else read_previous(previous)
+        exceeded = frozenset() if previous is None else exceeded_in(previous)
         cases = selected_cases(read_baseline(file), selection)
-        return cls(file, cases, selection, previous=last, **how)
+        return cls(file, cases, exceeded=exceeded, **how)
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
@@ -98,7 +97,7 @@ class CheckRequest:
                 if difference.verdict is not Verdict.MISSING
             )
             comparison = attrs.evolve(comparison, differences=tuple(known))
-        gate = apply_limits(comparison, self.limits, self.fail_on, self.previous.exceeded)
+        gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded)
         return Check(gate, compared.interrupted, compared.is_sound)
 
 
@@ -125,50 +124,41 @@ class Check:
             )
 
 
-def check_run(run: str | Side, request: CheckRequest, runs: Runs) -> Check:
-    """Check a stored run, a JSON file or a side against a baseline.
-
-    Raises:
-        UsageError: there is no such run, or it cannot be compared with the baseline.
-    """
-    side = read_side(run, runs) if isinstance(run, str) else run
-    side = narrowed(side, request.selection)
-    return request.check(Compared(request.compared(side, runs.completed)))
-
-
-def check_build(
-    build: Build,
+def check_side(
+    asked: str | Side | Build,
     request: CheckRequest,
-    definitions: Definitions,
-    settings: MeasurementSettings,
-    store: Store | None,
+    how: ComparisonRequest,
+    runs: LazyStore,
     observer: Observer,
-    *,
-    layouts: int | None = None,
-    time_budget_s: float | None = None,
 ) -> Check:
-    """Measure ``build`` and check it; suspects are counted again in other memory layouts.
+    """Check a run, or a build that is measured now, against a baseline; ``how`` has the cases.
 
-    ``layouts`` are as in `ComparisonRequest`.
+    A text names a stored run or a JSON file. Suspects of a build are counted again in other memory
+    layouts.
 
     Raises:
         BuildError: the build would pass because it cannot be measured.
-        UsageError: its counts cannot be compared with those of the baseline.
+        UsageError: there is no such run, or it cannot be compared with the baseline.
     """
-    runner = BuildRunner.of([build], settings, observer, store)
+    if not isinstance(asked, Build):
+        side = narrowed(read_side(asked, runs), how.selection)
+        return request.check(Compared(request.compared(side, runs.completed)))
+    store = runs.opened() if how.stores else None
+    runner = BuildRunner.of([asked], how.settings, observer, store)
     (facts,) = runner.facts
     refuse_unfit(facts, request.baseline)
     # A side without cases is refused for the same reasons, before it takes time.
-    request.compared(Side(build.name, settings.engine, settings.fingerprint(facts), {}), as_it_is)
-    cases = load_cases(definitions, request.selection)
+    fingerprint = how.settings.fingerprint(facts)
+    request.compared(Side(asked.name, how.settings.engine, fingerprint, {}), as_it_is)
+    cases = load_cases(how.definitions, how.selection)
     with runner.keeping() as kept:
-        measured = measure_sides(kept, cases, time_budget_s)
-        comparison = request.compared(measured.sides[build.name], kept.completed)
+        measured = measure_sides(kept, cases, how.time_budget_s)
+        comparison = request.compared(measured.sides[asked.name], kept.completed)
         interrupted = measured.interrupted
-        if comparison.suspects and layouts != 0 and not interrupted and can_verify(kept):
+        if comparison.suspects and how.layouts != 0 and not interrupted and can_verify(kept):
             try:  # the baseline remembers its own layouts
                 comparison = count_again(
-                    *(kept, cases, comparison, layouts),
+                    *(kept, cases, comparison, how.layouts),
                     lambda again: verified_against(comparison, request.baseline, again.counts[0]),
                 )
             except KeyboardInterrupt:
@@ -207,11 +197,10 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
-    side = read_side(run, runs) if isinstance(run, str) else run
     before = read_baseline(file) if file.exists() else None
     return accept(
         before,
-        narrowed(side, selection),
+        narrowed(read_side(run, runs), selection),
         selected_cases(before, selection).cases if before is not None else {},
         prune=prune,
         allow_different=allow_different,

@@ -226,8 +226,7 @@ def _cases_of(cases: Iterable[Case], differences: Iterable[Difference]) -> list[
 
 
 def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) -> Side:
-    side = read_side(asked, runs) if isinstance(asked, str) else asked
-    side = narrowed(side, request.selection)
+    side = narrowed(read_side(asked, runs), request.selection)
     if not request.defined_only:
         return side
     keys = frozenset(case.key for case in load_cases(request.definitions, request.selection))

@@ -117,9 +117,8 @@ def source_changes(
     ]
     wanted = []
     for change in changes:
-        old, now = _functions(change, before), _functions(change, after)
-        wanted.append(_Wanted("base", base.package_folder, _first_unlike(old, now)))
-        wanted.append(_Wanted("new", new.package_folder, _first_unlike(now, old)))
+        wanted.append(_Wanted("base", base.package_folder, _own(change, before, after)))
+        wanted.append(_Wanted("new", new.package_folder, _own(change, after, before)))
     asked = [item.request for item in wanted if item.path]
     answer: Mapping[str, Any] = {"python": "", "functions": ()}
     if asked:
@@ -137,19 +136,18 @@ def source_changes(
     )
 
 
-def _functions(change: Cause, executed: Executed) -> list[PythonFunction]:
-    return [
-        function
-        for function in executed.functions or ()
-        if (function.file, function.name) == (change.where, change.name)
-    ]
-
-
-def _first_unlike(
-    mine: Sequence[PythonFunction], theirs: Sequence[PythonFunction]
-) -> PythonFunction | None:
-    known = {function.digest for function in theirs}
-    return next((function for function in mine if function.digest not in known), None)
+def _own(change: Cause, mine: Executed, theirs: Executed) -> PythonFunction | None:
+    """The first function of that name that one side executes, and not the other."""
+    known, found = (
+        [
+            function
+            for function in executed.functions or ()
+            if (function.file, function.name) == (change.where, change.name)
+        ]
+        for executed in (theirs, mine)
+    )
+    digests = {function.digest for function in known}
+    return next((function for function in found if function.digest not in digests), None)
 
 
 @attrs.frozen

@@ -44,7 +44,6 @@ def generate(
     build: Build,
     output: Path,
     *,
-    batch_size: int | None = None,
     force: bool = False,
 ) -> Generated:
     """Write the unique layers of the models to ``output``; ``force`` replaces what is there.
@@ -64,7 +63,7 @@ def generate(
             f"--output {output} exists", "Choose another file, or replace it with --force."
         )
     traces = [
-        take_apart(build, model, inputs_of(model, specs, batch_size), mode, timeout_s=_TIMEOUT_S)
+        take_apart(build, model, inputs_of(model, specs), mode, timeout_s=_TIMEOUT_S)
         for model in sources
     ]
     layers = unique_layers(traces)
@@ -73,7 +72,6 @@ def generate(
     options = [
         *(word for model in models for word in ("--model", model)),
         *(word for spec in inputs for word in ("--input", spec)),
-        *([] if batch_size is None else ["--batch-size", str(batch_size)]),
         *([] if mode.level == "modules" else ["--level", mode.level]),
         *(["--backward"] if mode.backward else []),
         *(["--train"] if mode.training else []),

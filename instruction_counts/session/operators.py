@@ -146,4 +146,4 @@ def find_coverage(
         UsageError: there is no such category.
     """
     entries = read_operators(file or standard_file())
-    return coverage(load_public_operators(build, Cache()), entries, categories)
+    return coverage(load_public_operators(build), entries, categories)

@@ -54,14 +54,6 @@ class CaseNoise:
 
 
 @attrs.frozen
-class Selftest:
-    """What the rounds say of each case, and the first of them as a run that knows it."""
-
-    noises: tuple[CaseNoise, ...]
-    run: Run
-
-
-@attrs.frozen
 class Condition:
     """Something that is different in a round, and must not matter."""
 
@@ -83,22 +75,24 @@ CONDITIONS = (
 )
 
 
-def run_selftest(runner: BuildRunner, cases: Sequence[Case], layouts: int = 0) -> Selftest:
+def run_selftest(
+    runner: BuildRunner, cases: Sequence[Case], layouts: int = 0
+) -> tuple[tuple[CaseNoise, ...], Run]:
     """Count ``cases`` under all conditions, then in ``layouts`` other memory layouts.
+
+    Returns what the rounds say of each case, and the first of them as a run that knows it.
 
     Raises:
         BuildError: the build cannot be used.
     """
     rounds: list[Run] = []
     for condition in CONDITIONS:
-        runner.observer.note(
-            f"{len(cases)} case{'' if len(cases) == 1 else 's'}, {condition.title}"
-        )
-        # The first round becomes a run, which baselines are made from, too.
+        number = f"{len(cases)} case{'' if len(cases) == 1 else 's'}"
+        runner.observer.note(f"{number}, {condition.title}")
         rounds.append(counted(cases, runner, condition, executed=not rounds))
     others = recount(runner, cases, layouts).counts[0] if layouts else []
     noises = noise_of(cases, rounds, others)
-    return Selftest(noises, with_floors(rounds[0], noises))
+    return noises, with_floors(rounds[0], noises)
 
 
 def selftest_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:

@@ -13,10 +13,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
-from instruction_counts.storage.store import Store
-
-_LAST = "last"
-"""Names the newest stored run."""
+from instruction_counts.storage.store import LAST, Store, no_such_name
 
 
 class LazyStore:
@@ -34,20 +31,22 @@ class LazyStore:
             self._store.close()
 
     def find(self, text: str) -> int | None:
-        """See `Store.find`; ``last`` is the newest run, if none is tagged so.
+        """See `Store.find`; where no option names a database and there is none, there is no run."""
+        store = self._existing()
+        return None if store is None else store.find(text)
 
-        Where there is no database, there is no such run, either.
-        """
+    def similar_tags(self, text: str) -> list[str]:
+        """See `Store.similar_tags`."""
+        store = self._existing()
+        return [] if store is None else store.similar_tags(text)
+
+    def _existing(self) -> Store | None:
         try:
-            store = self.opened(must_exist=True)
+            return self.opened(must_exist=True)
         except UsageError as error:
-            if isinstance(error, DataError):
+            if isinstance(error, DataError) or self._db is not None:
                 raise
             return None
-        found = store.find(text)
-        if found is None and text == _LAST:
-            return next((run.id for run in store.summaries()), None)
-        return found
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
         """See `Store.load`."""
@@ -104,8 +103,11 @@ def _interpreter(name: str, role: str) -> Build | None:
     """The build at that path; None where nothing there can be started, as a result file."""
     path = Path(name).expanduser()
     if "/" in name and ".json" not in name and not path.exists():
+        before, equals, after = name.partition("=")
+        by_name = f"Name the build by an option: {before} --build {name}"
         raise UsageError(
-            f"there is no interpreter, virtual environment or file {name}", "Correct the path."
+            f"there is no interpreter, virtual environment or file {name}",
+            by_name if equals and Path(after).expanduser().exists() else "Correct the path.",
         )
     is_folder = path.is_dir() and (path / "bin" / "python").exists()
     can_start = is_folder or (path.is_file() and os.access(path, os.X_OK))
@@ -126,8 +128,8 @@ def read_sides(names: Sequence[str], runs: Runs) -> tuple[Side, ...]:
     return tuple(read_side(name, runs) for name in names)
 
 
-def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
-    """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
+def read_side(text: str | Side, runs: Runs, what: str = "a JSON file") -> Side:
+    """The side that ``text`` is, or names: a JSON file, or the number or tag of a stored run.
 
     Where the run has several builds, ``:NAME`` after it says which. ``what`` is what else it could
     have been, for messages.
@@ -138,6 +140,8 @@ def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
+    if isinstance(text, Side):
+        return text
     run, run_id, build = _find(text, runs, what)
     names = ", ".join(run.builds)
     if build is None and len(run.builds) != 1:
@@ -150,13 +154,18 @@ def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
     return side_of(run, build, _title(text, run_id), run_id)
 
 
-def _find(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Run, int | None, str | None]:
+def find_run(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Path | int, str | None]:
+    """The file or the number of the run that ``text`` names, and the build after a colon.
+
+    Raises:
+        UsageError: there is no such file or run.
+    """
     # A file or tag may itself hold a colon, so the whole text is tried first.
     before, _, after = text.rpartition(":")
     names = [(name, build) for name, build in ((text, None), (before, after)) if name]
     for name, build in names:
         if Path(name).is_file():
-            return read_json(Path(name)), None, build
+            return Path(name), build
     # Not looked for in the store, whose own absence would be reported instead.
     for name, _ in names:
         if is_file_name(name):
@@ -164,16 +173,54 @@ def _find(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Run, int | 
     for name, build in names:
         number = runs.find(name)
         if number is not None:
-            return runs.load(number, details=False), number, build
-    raise UsageError(
-        f'"{text}" is neither {what} nor a stored run',
-        "Stored runs and their tags:",
-        "runs list",
-    )
+            return number, build
+    if text == LAST:
+        raise UsageError("there is no last run: none is stored yet", "Store one:", "run")
+    raise no_such_name(f'"{text}" is neither {what} nor a stored run', runs.similar_tags(text))
+
+
+def find_whole_run(text: str, runs: Runs) -> Path | int:
+    """The file or the number of the run that ``text`` names, which can be no build of one.
+
+    Raises:
+        UsageError: there is no such file or run.
+    """
+    place, build = find_run(text, runs)
+    if build is not None:
+        raise UsageError(
+            f"{text} is one build of a run", f"Name the run: {text.removesuffix(f':{build}')}"
+        )
+    return place
+
+
+def stored_number(text: str, runs: Runs) -> int:
+    """The number of the stored run that ``text`` names.
+
+    Raises:
+        UsageError: there is no such run, or it is a file.
+    """
+    place = find_whole_run(text, runs)
+    if isinstance(place, Path):
+        raise UsageError(f"{text} is a file, and not a stored run", "Store it:", "runs import FILE")
+    return place
+
+
+def load_run(place: Path | int, runs: Runs) -> Run:
+    """The run at that place; a stored one without the details of its outcomes.
+
+    Raises:
+        DataError: the file or the database cannot be read.
+    """
+    return read_json(place) if isinstance(place, Path) else runs.load(place, details=False)
+
+
+def _find(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Run, int | None, str | None]:
+    place, build = find_run(text, runs, what)
+    return load_run(place, runs), None if isinstance(place, Path) else place, build
 
 
 def _title(text: str, run_id: int | None) -> str:
     name, _, build = text.partition(":")
-    if run_id is not None and name in {str(run_id), _LAST}:
+    if run_id is not None and name in {str(run_id), LAST}:
         return f"run {run_id}{f', {build}' if build else ''}"
     return Path(text).name

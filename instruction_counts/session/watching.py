@@ -75,7 +75,7 @@ class WatchRequest:
         """What makes a build of a line that the list command prints."""
         if self.build_command is None:
             return _given_build
-        made = {} if not state.bases else {state.bases[-1].build.python: state.bases[-1].build.name}
+        made = {base.build.python: base.build.name for base in state.bases[-1:]}
         return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
 
 
@@ -105,6 +105,7 @@ def watch(
         save = functools.partial(write_state, path)
         looking = Looking(state, builds, reporting, save, observer.note)
         while True:
+            seen = looking.state.seen
             try:
                 found = looking.look(listed(request.list_command))
             except BuildError as error:
@@ -112,6 +113,8 @@ def watch(
                     raise
                 observer.error(error.text(program_name()))
             if every_s is None:
+                if looking.state.seen == seen:
+                    observer.note("There is no new build.")
                 return found
             time.sleep(every_s)
 
@@ -143,13 +146,16 @@ class Looking:
         """Look at the builds in ``lines`` that are new, and return how many steps were found."""
         found = 0
         self._report()
-        for name in watching.new_names(lines, self.state.seen):
+        names = list(watching.new_names(lines, self.state.seen))
+        for name in names:
             before = len(self.state.unreported)
             causes = self.reporting.causes
             self.state = watching.look_at(self.state, name, self.builds, causes, self.notice)
             found += len(self.state.unreported) - before
             self.save(self.state)
             self._report()
+        if names:
+            self.notice(f"New builds: {len(names)}. New steps: {found}.")
         return found
 
     def _report(self) -> None:

@@ -83,9 +83,7 @@ def parse_source(text: str) -> ModelSource:
     return ModelSource(name or target.rpartition(":")[2], target)
 
 
-def inputs_of(
-    source: ModelSource, specs: Sequence[InputSpec], batch_size: int | None
-) -> tuple[InputSpec, ...]:
+def inputs_of(source: ModelSource, specs: Sequence[InputSpec]) -> tuple[InputSpec, ...]:
     """The inputs of a model: its own where it has any, else those for all.
 
     Raises:
@@ -99,9 +97,7 @@ def inputs_of(
             raise UsageError(
                 f"--input {name}=…: {source.name} got this argument twice", "Specify it only once."
             )
-    if batch_size is None:
-        return tuple(chosen)
-    return tuple(attrs.evolve(spec, shape=(batch_size, *spec.shape[1:])) for spec in chosen)
+    return tuple(chosen)
 
 
 def check(sources: Sequence[ModelSource], specs: Sequence[InputSpec]) -> None:

@@ -33,9 +33,9 @@ class SourceEntry:
 
 
 def _specification(path: Path) -> Source:
-    from instruction_counts.sources.specification import reading  # noqa: PLC0415
+    from instruction_counts.sources import specification  # noqa: PLC0415
 
-    return reading.SpecificationSource(reading.read_specification(path))
+    return specification.SpecificationSource(specification.read_specification(path))
 
 
 _SOURCES = [SourceEntry("specification", (".yaml", ".yml", ".json"), _specification)]

@@ -77,8 +77,7 @@ def _group(asked: Statements, py_stmt: str | None, cpp_stmt: str | None) -> Grou
         cpp_stmt,
         GroupedSetup(asked.py_setup, asked.cpp_setup, asked.global_setup),
         signature,
-        torchscript=RuntimeMode.JIT.option in further,
-        runtimes=tuple(option for option in further if option != RuntimeMode.JIT.option),
+        runtimes=further,
         autograd=asked.autograd,
         num_threads=asked.num_threads,
         gradient=asked.gradient,
@@ -103,8 +102,7 @@ def _signed(
         if each.output is None and (asked.autograd or len(outputs) > 1):
             raise UsageError(
                 f"the statement ends without a value: {_title(each.stmt)}",
-                f'End it with its output ("{example}"), or say what is one: '
-                '--signature "f(x, y) -> z".',
+                f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
             )
     if len(outputs) > 1:
         names = " and ".join(str(each.output) for each in found.values())
@@ -155,8 +153,8 @@ def with_output(stmt: str, name: str = OUTPUT) -> Derived:
     try:
         last = ast.parse(stmt).body[-1:]
     except (SyntaxError, ValueError) as error:
-        where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        line, text = getattr(error, "lineno", None), getattr(error, "msg", str(error))
+        where = f", line {line}" if line else ""
         raise UsageError(
             f"the statement is not valid Python{where}: {text}", "Fix it; --cpp is for C++."
         ) from None

@@ -34,8 +34,7 @@ _LARGEST_MIB = 2048
 """About 40,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
 _REMEDY = "Was it written by --output? If so, it is damaged or incomplete: measure again."
 _EDITED = (
-    "Was it edited? Restore it, or measure again; only JSON files that --output or `runs export` "
-    "wrote can be read."
+    "Was it edited? Restore it, or measure again; only JSON files that --output wrote can be read."
 )
 
 

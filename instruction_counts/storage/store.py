@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import attrs
-from sqlalchemy import Connection, delete, insert, select
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection, delete, func, insert, select
 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
@@ -24,13 +25,14 @@ from instruction_counts.storage import queries
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.json_files import is_file_name, no_garbage, packed, unpacked
 from instruction_counts.storage.queries import no_such_run, understood
-from instruction_counts.storage.running import RunningRuns
 from instruction_counts.storage.tables import runs, tags
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
 """Not stored, as a process cannot say it of itself; never said of runs on a server."""
 
+LAST = "last"
+"""Names the newest stored run."""
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
 
@@ -45,8 +47,7 @@ class Store:
         self._database = database
         self.name = database.name
         """The file, or the URL without its password."""
-        # Runs on a server may go on at any other machine.
-        self._running = None if database.path is None else RunningRuns(database.path)
+        self._running = RunningRuns(database.path)
         self._spool: dict[tuple[int, Identity], bytes] = {}
         """Details that a server stores: it may go away while a run needs them."""
 
@@ -76,8 +77,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database."""
-        if self._running is not None:
-            self._running.close()
+        self._running.close()
         self._spool.clear()
         self._database.close()
 
@@ -87,8 +87,7 @@ class Store:
         """Store a run that starts, with the cases that it has already; returns its number."""
         with self._database.writing() as connection:
             run_id = _insert(connection, run, RUNNING)
-            if self._running is not None:
-                self._running.begin(run_id)  # before anybody can see it
+            self._running.begin(run_id)  # before anybody can see it
         return run_id
 
     def add(self, run_id: int, record: Record) -> Record:
@@ -116,8 +115,7 @@ class Store:
         with self._database.writing() as connection:
             queries.put_run(connection, run, INTERRUPTED if interrupted else COMPLETE, run_id)
             queries.put_in_order(connection, run_id, run)
-        if self._running is not None:
-            self._running.finish(run_id)
+        self._running.finish(run_id)
 
     # Whole runs
 
@@ -166,14 +164,14 @@ class Store:
         with self._database.writing() as connection:
             if not connection.execute(delete(runs).where(runs.c.id == run_id)).rowcount:
                 raise no_such_run(run_id)
-        if self._running is not None:
-            self._running.finish(run_id)
+        self._running.finish(run_id)
 
     def summaries(self) -> tuple[RunSummary, ...]:
         """All runs, the newest first."""
         found = self._summaries()
-        is_abandoned = self._running.is_abandoned if self._running else lambda _: False
-        killed = {run.id for run in found if run.state == RUNNING and is_abandoned(run.id)}
+        killed = {
+            run.id for run in found if run.state == RUNNING and self._running.is_abandoned(run.id)
+        }
         if not killed:
             return found
         # One may have come to its end between these two looks.
@@ -225,21 +223,20 @@ class Store:
     # Names
 
     def find(self, text: str) -> int | None:
-        """The number of the run that ``text`` names by its number or its tag, if there is one."""
-        with self._database.reading() as connection:
-            return _number_of(connection, text)
+        """The number of the run that ``text`` names by its number or its tag, if there is one.
 
-    def resolve(self, text: str) -> int:
-        """The number of the run that ``text`` names.
-
-        Raises:
-            UsageError: there is none; with tags that are spelled similarly.
+        ``last`` is the newest run, if none is tagged so.
         """
         with self._database.reading() as connection:
             found = _number_of(connection, text)
-            if found is None:
-                raise _no_such_name(connection, f'there is no stored run "{text}"', text)
+            if found is None and text == LAST:
+                found = connection.scalar(select(func.max(runs.c.id)))
             return found
+
+    def similar_tags(self, text: str) -> list[str]:
+        """The tags that are spelled like ``text``."""
+        with self._database.reading() as connection:
+            return difflib.get_close_matches(text, connection.scalars(select(tags.c.name)))
 
     def tag(self, run_id: int, name: str, *, force: bool = False) -> None:
         """Give a run a name; with ``force`` one that another run has.
@@ -270,8 +267,9 @@ class Store:
             UsageError: no run has it; with tags that are spelled similarly.
         """
         with self._database.writing() as connection:
-            if not connection.execute(delete(tags).where(tags.c.name == name)).rowcount:
-                raise _no_such_name(connection, f'no run has the tag "{name}"', name)
+            is_known = connection.execute(delete(tags).where(tags.c.name == name)).rowcount
+        if not is_known:
+            raise no_such_name(f'no run has the tag "{name}"', self.similar_tags(name))
 
 
 def _insert(connection: Connection, run: Run, state: str) -> int:
@@ -293,9 +291,56 @@ def _number_of(connection: Connection, text: str) -> int | None:
     return connection.scalar(select(tags.c.run_id).where(tags.c.name == text))
 
 
-def _no_such_name(connection: Connection, problem: str, name: str) -> UsageError:
-    """The error ``problem``, with tags that are spelled like ``name``."""
-    near = difflib.get_close_matches(name, connection.scalars(select(tags.c.name)))
-    if near:
-        return UsageError(problem, f"Similar tags: {', '.join(near)}")
+def no_such_name(problem: str, similar: Sequence[str]) -> UsageError:
+    """The error ``problem``, with tags that are spelled similarly."""
+    if similar:
+        return UsageError(problem, f"Similar tags: {', '.join(similar)}")
     return UsageError(problem, "Stored runs and their tags:", "runs list")
+
+
+class RunningRuns:
+    """The runs that are going on: a process holds the lock of each, which goes when it does.
+
+    The locked files lie beside the database. A server has none, as its runs may go on at any other
+    machine. Where files cannot be locked nothing is known, and nobody is kept from measuring.
+    """
+
+    def __init__(self, database: Path | None) -> None:
+        self._database = database and database.absolute()
+        self._held: dict[int, FileLock] = {}
+
+    def begin(self, run_id: int) -> None:
+        """This process works at the run from now on."""
+        if lock := self._lock(run_id):
+            self._held[run_id] = lock
+
+    def finish(self, run_id: int) -> None:
+        """The run is at its end, or deleted."""
+        if lock := self._held.pop(run_id, None) or self._lock(run_id):
+            with contextlib.suppress(OSError):
+                Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
+
+    def is_abandoned(self, run_id: int) -> bool:
+        """Whether nobody works at a run (any more)."""
+        if run_id in self._held or not (lock := self._lock(run_id)):
+            return False
+        lock.release()
+        return True
+
+    def close(self) -> None:
+        """Let go of all, also of those that did not come to their end."""
+        for lock in self._held.values():
+            lock.release()
+        self._held.clear()
+
+    def _lock(self, run_id: int) -> FileLock | None:
+        """The lock of a run, which is then held; None where somebody else holds it."""
+        if self._database is None:
+            return None
+        path = self._database.with_name(f"{self._database.name}.run-{run_id}.lock")
+        lock = FileLock(path, blocking=False, thread_local=False)
+        with contextlib.suppress(Timeout, OSError):
+            lock.acquire()
+            return lock
+        return None

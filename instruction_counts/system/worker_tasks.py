@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 
+from instruction_counts.domain.registry import Registry
 from instruction_counts.system.program import HOME
 
 FOLDER = HOME / "worker"
@@ -48,28 +49,27 @@ def _task(name: str, module: str, *, in_child: bool = False) -> Task:
     return Task(name, FOLDER / f"{module}.py", in_child)
 
 
-_TASKS = {
-    task.name: task
-    for task in (
-        Task("counts", COUNTED[0], in_child=True, while_counting=True),
-        _task("times", "times", in_child=True),
-        _task("artefact", "artefacts", in_child=True),
-        _task("output", "outputs", in_child=True),
-        _task("resources", "resources", in_child=True),
-        _task("executed", "executed", in_child=True),
-        _task("compiled", "artefacts", in_child=True),
-        Task("compilations", FOLDER / "compilations.py", in_child=True, only_for="compiled"),
-        _task("identify", "identity"),
-        _task("measure", "times"),
-        _task("capability", "capability"),
-        _task("find", "source_lines"),
-        _task("locate", "catalogue"),
-        _task("absent", "catalogue"),
-        _task("schemas", "catalogue"),
-        _task("public_operators", "catalogue"),
-        _task("trace", "models"),
-    )
-}
+_TASKS = Registry(
+    "task",
+    Task("counts", COUNTED[0], in_child=True, while_counting=True),
+    _task("times", "times", in_child=True),
+    _task("artefact", "artefacts", in_child=True),
+    _task("output", "outputs", in_child=True),
+    _task("resources", "resources", in_child=True),
+    _task("executed", "executed", in_child=True),
+    _task("compiled", "artefacts", in_child=True),
+    Task("compilations", FOLDER / "compilations.py", in_child=True, only_for="compiled"),
+    _task("identify", "identity"),
+    _task("measure", "times"),
+    _task("capability", "capability"),
+    _task("find", "source_lines"),
+    _task("locate", "catalogue"),
+    _task("absent", "catalogue"),
+    _task("schemas", "catalogue"),
+    _task("public_operators", "catalogue"),
+    _task("trace", "models"),
+)
+unregister, task_named = _TASKS.unregister, _TASKS.named
 
 
 def register(task: Task) -> Task:
@@ -78,21 +78,10 @@ def register(task: Task) -> Task:
     Raises:
         ValueError: there is one of that name, or another module that is called like its own.
     """
-    same = [other for other in _TASKS.values() if other.module.stem == task.module.stem]
-    if task.name in _TASKS or any(other.module != task.module for other in same):
-        raise ValueError(f'the task "{task.name}" of {task.module.name} is registered already')
-    _TASKS[task.name] = task
-    return task
-
-
-def unregister(task: Task) -> None:
-    """Remove a task that was registered."""
-    del _TASKS[task.name]
-
-
-def task_named(name: str) -> Task:
-    """The task of that name."""
-    return _TASKS[name]
+    others = (other.module for other in _TASKS.values() if other.module.stem == task.module.stem)
+    if any(module != task.module for module in others):
+        raise ValueError(f"another module {task.module.name} is registered already")
+    return _TASKS.register(task)
 
 
 def counting_digest() -> str:

@@ -8,7 +8,6 @@ import pytest
 from instruction_counts.analysis.models import Amount, Models, measured, models_in
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import AutogradMode, Language
-from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from tests.fakes import failed, make_record
 from tests.sources.models.made import (
@@ -25,11 +24,13 @@ from tests.sources.models.made import (
 
 
 def test_each_layer_counts_as_often_as_it_is_called() -> None:
-    """Instructions and times alike; those of other models do not count. The dearest type is first.
+    """Instructions and times alike; the dearest type is first.
 
-    What the whole costs beyond its layers is unexplained: Python between them, for one.
+    Those of other models and languages do not count. What the whole costs beyond its layers is
+    unexplained: Python between them, for one.
     """
-    found = measured(RECORDS, "Net")
+    cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
+    found = measured([*RECORDS, cpp], "Net")
 
     assert Amount(390, 3 * 1e-3 + 2e-3 + 4 * 1e-4) == found.sum_of_layers
     assert [("Conv2d", 4, 2, 350), ("ReLU", 4, 1, 40)] == [
@@ -37,6 +38,7 @@ def test_each_layer_counts_as_often_as_it_is_called() -> None:
         for predicted in found.types
     ]
     assert 110 == found.unexplained.instructions
+    assert 240 == measured([*RECORDS, cpp], "Net", Language.CPP).sum_of_layers.instructions
 
 
 def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:
@@ -47,15 +49,14 @@ def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:
     assert 100 == prediction.total.instructions
 
 
-@pytest.mark.parametrize(
-    ("outcome", "expected"),
-    [(cost(100), Amount(200, None)), (cost(None, 1e-3), Amount(None, 2e-3))],
-)
-def test_a_run_without_times_or_counts_has_the_others(outcome: Outcome, expected: Amount) -> None:
+def test_a_run_without_times_or_counts_has_the_others() -> None:
     """Neither stands for the other."""
-    record = layer_record("one", outcome, {"Net": 2})
+    sums = [
+        measured([layer_record("one", outcome, {"Net": 2})], "Net").sum_of_layers
+        for outcome in (cost(100), cost(None, 1e-3))
+    ]
 
-    assert expected == measured([record], "Net").sum_of_layers
+    assert [Amount(200, None), Amount(None, 2e-3)] == sums
 
 
 def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
@@ -73,13 +74,6 @@ def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
     assert prediction.has_autograd is True
 
 
-def test_one_language_is_added_up() -> None:
-    """The other is another model."""
-    cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
-
-    assert 240 == measured([*RECORDS, cpp], "Net", Language.CPP).sum_of_layers.instructions
-
-
 def test_a_run_of_forward_alone_has_no_backward() -> None:
     """Its numbers would pass for others; a whole model with backward is enough."""
     whole = whole_record("Net", cost(900), **BACKWARD)
@@ -91,19 +85,15 @@ def test_a_run_of_forward_alone_has_no_backward() -> None:
 
 
 def test_models_are_found_in_layers_and_wholes() -> None:
-    """Each once, in order."""
+    """Each once, in order; other cases name none, whatever their metadata is."""
     lonely = whole_record("Lonely", cost(1))
+    operator = attrs.evolve(
+        make_record("add", metadata={"uses": [{"model": "Net", "path": "", "count": 1}]}),
+        subject=Operator("torch.add"),
+    )
 
     assert ("Net", "Other", "Lonely") == models_in([*RECORDS, lonely])
-
-
-def test_other_cases_name_no_model() -> None:
-    """Whatever their metadata is."""
-    uses = [{"model": "Net", "path": "", "count": 1}]
-    metadata = {"uses": uses, "model": {"name": "Net"}}
-    operator = attrs.evolve(make_record("add"), subject=Operator("torch.add"), metadata=metadata)
-
-    assert () == models_in([make_record("a", metadata=metadata), operator])
+    assert () == models_in([make_record("a", metadata={"model": {"name": "Net"}}), operator])
 
 
 # What a change means for models

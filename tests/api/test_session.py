@@ -14,25 +14,13 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.builds.files import files_of
 from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.execution.cores import available_cores
-from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed, make_case
-from tests.session.fakes import SETTINGS, fake_engines
+from tests.session.fakes import SETTINGS, Remarks, fake_engines
 
 BASE = api.Build("base", "/nowhere/base/python")
-
-
-class Remarks(Silent):
-    """Keeps problems."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Keep it."""
-        self.said.append(text)
 
 
 class Opened(api.Session):
@@ -143,7 +131,7 @@ def test_servers_of_changed_files_are_replaced(engine: FakeEngine, tmp_path: Pat
         session.count("x")
 
     assert 2 == len(session.started)
-    assert any(f"servers start again: {library}" in said for said in session.remarks.said)
+    assert any(f"servers start again: {library}" in said for said in session.remarks.notes)
 
 
 def test_cases_are_run_and_compared_on_the_same_servers(engine: FakeEngine) -> None:

@@ -79,14 +79,21 @@ def test_each_is_short_as_text() -> None:
     assert repr(api.explain(run_of(1000), "Group/add")).startswith("<Explained Group / add")
 
 
-def test_a_notebook_shows_rows_without_obeying_what_is_in_them() -> None:
-    """A label may hold anything; of many rows, the first."""
+def test_a_notebook_shows_the_tables_of_a_page_without_scripts() -> None:
+    """A label may hold anything and obeys nothing; of many rows, the first."""
     many = as_kind(api.Run, make_run(*(make_record(str(number)) for number in range(70))))
-
-    assert "<td>Group/&lt;add&gt;</td>" in TWO._repr_html_()
-    assert "<td>8,899</td>" in TWO._repr_html_()
-    assert "and 10 more" in many._repr_html_()
-    assert "&lt;Run of 0 cases" in as_kind(api.Run, make_run())._repr_html_()
+    base, new = run_of(1000), run_of(1500)
+    for value, parts in (
+        (TWO, ("&lt;add&gt;", ">8,899<", "2 cases:")),
+        (many, ("and 10 more", "70 cases")),
+        (as_kind(api.Run, make_run()), ("No case was measured.",)),
+        (api.compare(base, new), ("WORSE", "Group/add", ">+500<")),
+        (api.explain(base, "Group/add"), ("by function", "at::native::add")),
+        (api.Result(base.cases[0]), (">at::native::add", ">1,000<")),
+    ):
+        text = value._repr_html_()
+        assert [part for part in parts if part not in text] == []
+        assert "<script" not in text
 
 
 def test_rows_become_a_data_frame_where_there_is_pandas(monkeypatch: pytest.MonkeyPatch) -> None:

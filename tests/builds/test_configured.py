@@ -3,39 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
-
-WRITE: TypeAlias = Callable[[str], Path]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> WRITE:
-    """Write a file of builds; its path."""
-
-    def write_file(text: str) -> Path:
-        path = tmp_path / "mine.yaml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write_file
-
-
-@pytest.fixture
-def virtual_environment(tmp_path: Path) -> Path:
-    """A folder that looks like a virtual environment, its interpreter a link."""
-    folder = tmp_path / "venv" / "bin"
-    folder.mkdir(parents=True)
-    (folder / "python").symlink_to(sys.executable)
-    return folder.parent
-
 
 # On the command line
 
@@ -50,15 +24,16 @@ def test_a_build_is_a_name_and_an_interpreter(text: str, name: str) -> None:
 
 @pytest.mark.parametrize("text", ["new={folder}/venv", "new=venv", "new=python"])
 def test_an_interpreter_is_found_by_its_folder_or_its_name(
-    virtual_environment: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """As a link, since what it points to does not know the environment's packages; absolute."""
-    folder = virtual_environment.parent
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("PATH", str(virtual_environment / "bin"))
-    found = parse_build(text.format(folder=folder))
+    link = tmp_path / "venv" / "bin" / "python"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(link.parent))
 
-    assert str(virtual_environment / "bin" / "python") == found.python
+    assert str(link) == parse_build(text.format(folder=tmp_path)).python
 
 
 @pytest.mark.parametrize("text", ["", "=", "new=", "=python"])
@@ -78,9 +53,10 @@ def test_an_interpreter_that_is_not_there_is_named(path: str) -> None:
 # In a file
 
 
-def test_a_file_holds_builds(write: WRITE) -> None:
+def test_a_file_holds_builds(tmp_path: Path) -> None:
     """Each with its interpreter or command, and its variables."""
-    path = write(f"""
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"""
 builds:
   - name: base
     python: {sys.executable}
@@ -104,17 +80,11 @@ PYTHON = f"python: {sys.executable}"
     ("text", "expected"),
     [
         ("", "mine.yaml:1:1: $\n  found     nothing\n  expected  a mapping"),
-        ("builds:", "$.builds\n  found     nothing\n  expected  a list"),
         ("builds: []", "expected  at least one build"),
-        ("builds: [3]", "$.builds[0]\n  found     3 (int)\n  expected  a mapping"),
-        ("build: []", 'found     a field "build"\n  expected  one of builds'),
         (f"builds: [{{{PYTHON}}}]", '$.builds[0]\n  found     none\n  expected  a field "name"'),
-        (f"builds: [{{name: 3, {PYTHON}}}]", "$.builds[0].name\n  found     3 (int)"),
         (f'builds: [{{name: "", {PYTHON}}}]', "$.builds[0].name"),
         (f"builds: [{{name: b, pyhton: x, {PYTHON}}}]", "did you mean python?"),
         ("builds: [{name: a, python: [x]}]", "$.builds[0].python"),
-        ("builds: [{name: a, source_cmd: 3}]", "$.builds[0].source_cmd"),
-        (f"builds: [{{name: a, {PYTHON}, env: 3}}]", "$.builds[0].env\n"),
         (f"builds: [{{name: a, {PYTHON}, env: {{A: 1}}}}]", "$.builds[0].env.A\n"),
         (f"builds: [{{name: a, {PYTHON}, env: {{A=B: x}}}}]", '$.builds[0].env["A=B"]\n'),
         (f'builds: [{{name: a, {PYTHON}, env: {{A: "\\0"}}}}]', "$.builds[0].env.A\n"),
@@ -126,10 +96,11 @@ PYTHON = f"python: {sys.executable}"
 )
 @pytest.mark.faults
 def test_a_malformed_file_names_itself_and_the_field(
-    write: WRITE, text: str, expected: str
+    tmp_path: Path, text: str, expected: str
 ) -> None:
     """Whatever is in it."""
-    path = write(text)
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
     with pytest.raises(DataError) as caught:
         read_builds(path)
 

@@ -66,14 +66,9 @@ def test_what_is_missing_affects_what_needs_it() -> None:
     assert valgrind.what == valgrind.reduced(make_order(times=False)).refusal
 
 
-def test_usual_runtimes_ask_no_build() -> None:
-    """This one could not even start."""
-    assert {} == runtime_refusals(BUILD, [RuntimeMode.EAGER, RuntimeMode.JIT])
-
-
 def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None:
-    """With the reason, and only what is not there."""
+    """With the reason, and only what is not there; usual ones ask no build, if it starts or not."""
+    assert {} == runtime_refusals(BUILD, [RuntimeMode.EAGER, RuntimeMode.JIT])
     found = runtime_refusals(default_build(), [RuntimeMode.EAGER, runtime.mode])
-
     reason = 'this torch has no torch.unheard.of, which the runtime "unheard" needs'
     assert {runtime.mode: f'build "default": {reason}'} == found

@@ -19,6 +19,6 @@ def keep_signals() -> Iterator[None]:
 
 
 @pytest.fixture
-def program(capsys: pytest.CaptureFixture[str]) -> Program:
-    """The program, whose exit code and output can be looked at."""
-    return Program(capsys)
+def program(capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> Program:
+    """The program, or the command that the module of a test names as its ``COMMAND``."""
+    return Program(capsys, getattr(request.module, "COMMAND", ()))

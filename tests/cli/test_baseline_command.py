@@ -15,16 +15,19 @@ import pytest
 import yaml
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
-from instruction_counts.gate.baseline import Head, read_baseline
-from tests.builders import counted, side
+from instruction_counts.gate.baseline import read_baseline
+from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.cli.program import Program
 from tests.cli.workplace import Workplace
 from tests.fakes import failed
+from tests.process import ROOT, called
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = Workplace.LIMITS
-HEAD = Head.of(side())
+LONG = "x" * 250
+"""A name that no file system takes, with what is written beside the file for a moment."""
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
 
 
@@ -42,12 +45,9 @@ def place(tmp_path: Path, program: Program) -> Workplace:
 def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
     """It shows what it changes, and why."""
     shown = place.accept({**BASE, "tight": 1500})
-    counts = {
-        case.key.label[1]: case.instructions
-        for case in read_baseline(place.baseline).cases.values()
-    }
+    cases = read_baseline(place.baseline).cases.values()
 
-    assert {**BASE, "tight": 1500} == counts
+    assert {**BASE, "tight": 1500} == {case.key.label[1]: case.instructions for case in cases}
     assert "1,000  1,500    +500  +50.00%" in shown
     assert "why  worse; exact difference" in shown
 
@@ -65,196 +65,132 @@ def test_only_what_is_selected_is_accepted(place: Workplace) -> None:
     assert ['"tight"'] == [line.split(", ")[1].removesuffix("]") for line in changed]
 
 
-def test_a_dry_run_writes_nothing(place: Workplace) -> None:
-    """And shows the same."""
-    before = place.baseline.read_text()
-    shown = place.accept({**BASE, "tight": 1500}, "--dry-run")
-
-    assert before == place.baseline.read_text()
-    assert "1,000  1,500" in shown
-    assert f"Nothing was written: {place.baseline}" in shown
-
-
-def test_a_run_with_failed_cases_is_not_accepted(place: Workplace) -> None:
-    """It is an error, with its remedy."""
-    file = place.run_file({"tight": failed()})
-
-    assert 1 == place.call("accept", place.baseline, file)
+def test_what_cannot_be_accepted_is_an_error(place: Workplace) -> None:
+    """Failed cases, and a baseline that cannot be written."""
+    assert 1 == place.call("accept", place.baseline, place.run_file({"tight": failed()}))
     assert "exclude them with --only" in place.shown
+    assert 1 == place.call("accept", place.folder / f"{LONG}.json", place.run_file(BASE))
+    assert "cannot be written" in place.shown
 
 
 def test_cases_that_the_run_lacks_are_reported(place: Workplace) -> None:
-    """They stay, unless they are to be dropped."""
+    """They stay, unless they are to be dropped; of those not counted nothing says they are gone."""
     stays = place.accept({"tight": 1000})
+    uncounted = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
+    before = len(read_baseline(place.baseline).cases)
     dropped = place.accept({"tight": 1000}, "--prune")
 
     assert "Not in the run, and kept (--prune drops them): 2 cases" in stays
+    assert "Not counted in the run, and kept: 1 case" in uncounted
     assert "Not in the run, and dropped: 2 cases" in dropped
-    assert 1 == len(read_baseline(place.baseline).cases)
+    assert [3, 1] == [before, len(read_baseline(place.baseline).cases)]
 
 
-def test_cases_that_were_not_counted_are_reported_and_stay(place: Workplace) -> None:
-    """Nothing says that they are gone."""
-    shown = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
+@pytest.mark.parametrize("name", ["1", "last", "nightly"])
+def test_a_stored_run_is_accepted_and_checked(name: str, place: Workplace) -> None:
+    """By whatever names it."""
+    with Store.open(place.folder / "runs.db") as store:
+        store.tag(store.import_run(read_json(Path(place.run_file(BASE)))), "nightly")
 
-    assert "Not counted in the run, and kept: 1 case" in shown
-    assert 3 == len(read_baseline(place.baseline).cases)
+    assert [0, 0] == [place.call(verb, place.baseline, name) for verb in ("accept", "check")]
 
 
 # Checking
 
 
 @pytest.mark.parametrize(
-    ("changes", "code"),
+    ("changes", "args", "code", "said"),
     [
-        ({}, 0),
-        ({"tight": 500}, 0),
-        ({"tight": 1050}, 0),
-        ({"tight": 1500}, 3),
-        ({"loose": 1500}, 0),
-        ({"added": 1}, 0),
-        ({"tight": Outcome(Status.SKIPPED)}, 0),
-        ({"tight": failed()}, 4),
-        ({"tight": failed(), "same": 1500}, 3),
+        # Wins pass, soft limits are reported, hard ones fail, and so do cases that fail.
+        ({}, ["LIMITS"], 0, "PASSES: 3 cases"),
+        ({"tight": 500}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": 1050}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": 1500}, ["LIMITS"], 3, "FAILS"),
+        ({"loose": 1500}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": Outcome(Status.SKIPPED)}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": failed()}, ["LIMITS"], 4, "failed in"),
+        ({"tight": failed(), "same": 1500}, ["LIMITS"], 3, "FAILS"),
+        # Without limits whatever got worse fails, as in `compare`; it can be chosen what fails.
+        ({"loose": 1010}, [], 3, "FAILS"),
+        ({"loose": 1500}, ["LIMITS", "--fail-on", "never"], 0, ""),
+        ({"loose": 1500}, ["LIMITS", "--fail-on", "regression"], 0, ""),
+        ({"loose": 1500}, ["LIMITS", "--fail-on", "any"], 3, ""),
+        # What has no baseline is not silently unguarded; what is not selected is not missing.
+        ({"added": 1}, ["LIMITS"], 0, "NOT GUARDED"),
+        ({"added": 1}, [], 0, "1 not guarded"),
+        ({"tight": 9000}, ["--only", "*/same"], 0, "PASSES: 1 case\n"),
+        # A run without counts says nothing of what a baseline holds.
+        (dict.fromkeys(BASE, Outcome(Status.OK)), [], 1, "nothing was compared"),
+        ({}, ["--build", f"new={sys.executable}"], 1, "both a run and a build"),
+        # Files are refused before anything is measured.
+        ({}, [f"--output={LONG}.md"], 1, "cannot be written"),
+        ({}, ["--output=c.xlsx"], 1, "unknown format"),
+        ({}, ["--output=no/c.md"], 1, "there is no folder no"),
     ],
 )
 def test_one_exit_code_says_all(
-    changes: dict[str, int | Outcome], code: int, place: Workplace
+    changes: dict[str, int | Outcome], args: list[str], code: int, said: str, place: Workplace
 ) -> None:
-    """Wins pass, soft limits are reported, hard ones fail, and so do cases that fail."""
-    assert code == place.check({**BASE, **changes}, place.limits)
+    """And the text says why."""
+    given = [place.limits if arg == "LIMITS" else arg for arg in args]
 
-
-def test_without_limits_whatever_got_worse_fails(place: Workplace) -> None:
-    """As in `compare`."""
-    assert 3 == place.check({**BASE, "loose": 1010})
-
-
-@pytest.mark.parametrize(("option", "code"), [("never", 0), ("regression", 0), ("any", 3)])
-def test_it_can_be_chosen_what_fails(option: str, code: int, place: Workplace) -> None:
-    """Limits, whatever got worse, or nothing."""
-    assert code == place.check({**BASE, "loose": 1500}, place.limits, "--fail-on", option)
+    assert code == place.check({**BASE, **changes}, *given)
+    assert said in place.shown
 
 
 @pytest.mark.parametrize(
-    ("facts", "args", "code"),
+    ("facts", "args", "code", "said"),
     [
-        ({"torch": "2.14.0"}, [], 0),
-        ({"libc": "glibc-2.41"}, [], 1),
-        ({"libc": "glibc-2.41"}, ["--allow-different"], 0),
-        ({"allocator": "steady"}, ["--allow-different"], 1),
+        ({"torch": "2.14.0"}, [], 0, "PASSES"),
+        ({"libc": "glibc-2.41"}, [], 1, "C library: glibc-2.36 in the baseline, glibc-2.41 now"),
+        ({"python": "3.13.1"}, [], 1, "Python: 3.11.7 in the baseline, 3.13.1 now"),
+        ({"libc": "glibc-2.41"}, ["--allow-different"], 0, "PASSES"),
+        ({"allocator": "steady"}, ["--allow-different"], 1, "now"),
     ],
 )
 def test_other_conditions_are_refused(
-    facts: dict[str, str], args: list[str], code: int, place: Workplace
+    facts: dict[str, str], args: list[str], code: int, said: str, place: Workplace
 ) -> None:
-    """Some can be allowed."""
+    """With both values; some can be allowed."""
     assert code == place.check(BASE, *args, **facts)
-
-
-def test_each_condition_that_differs_is_named(place: Workplace) -> None:
-    """With both of its values."""
-    place.check(BASE, libc="glibc-2.41", python="3.13.1")
-
-    assert "C library: glibc-2.36 in the baseline, glibc-2.41 now" in place.shown
-    assert "Python: 3.11.7 in the baseline, 3.13.1 now" in place.shown
-
-
-def test_cases_without_a_baseline_are_shown(place: Workplace) -> None:
-    """They are not silently unguarded."""
-    place.check({**BASE, "added": 1})
-
-    assert "NOT GUARDED" in place.shown
-    assert "1 not guarded" in place.shown
-
-
-def test_a_part_of_a_baseline_can_be_checked(place: Workplace) -> None:
-    """What is not selected is not missing."""
-    assert 0 == place.check({**BASE, "tight": 9000}, "--only", "*/same")
-    assert "PASSES: 1 case\n" in place.shown
-
-
-def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> None:
-    """A check hands that on to the next one."""
-    state = place.folder / "check.json"
-    codes = []
-    for count in (1100, 1104, 1106, 1101, 1100, 1101):
-        where = [f"--previous={state}", f"--output={state}"]
-        changed = {**BASE, "tight": counted(count, exact=False, spread=5)}
-        codes.append(place.check(changed, place.limits, *where))
-
-    assert [0, 0, 3, 3, 0, 0] == codes
-
-
-def test_a_crash_in_between_launders_nothing(place: Workplace) -> None:
-    """What failed before it fails after it."""
-    state = place.folder / "check.json"
-    where = [f"--previous={state}", f"--output={state}"]
-    above, near = (counted(count, exact=False, spread=5) for count in (1106, 1101))
-
-    assert [3, 4, 3] == [
-        place.check({**BASE, "tight": counts}, place.limits, *where)
-        for counts in (above, failed(), near)
-    ]
-
-
-def test_a_skipped_case_is_reported_as_not_guarded(place: Workplace) -> None:
-    """With the reason, everywhere; there were too few cores, say."""
-    refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
-    files = [place.folder / name for name in ("c.md", "junit.xml")]
-    options = [f"--output={file}" for file in files]
-    place.check({**BASE, "tight": Outcome(Status.SKIPPED, failure=refused)}, *options)
-    shown = [place.shown, *(path.read_text() for path in files)]
-
-    assert "PASSES: 3 cases; 1 not guarded" in place.shown
-    assert all("skipped: needs 64 contiguous cores" in text for text in shown)
-
-
-def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
-    """Markdown, JSON and JUnit XML."""
-    files = [place.folder / name for name in ("c.md", "c.json", "junit.xml")]
-    options = [f"--output={file}" for file in files]
-    place.check({**BASE, "tight": 1500}, place.limits, *options)
-    suite = ET.fromstring(files[2].read_text())[0]  # noqa: S314 - it was written here
-
-    assert files[0].read_text().startswith("**FAILS: 1 of 3 cases")
-    assert json.loads(files[1].read_text())["fails"] is True
-    assert "1" == suite.get("failures")
-
-
-LONG = "x" * 250
-"""A name that no file system takes, with what is written beside the file for a moment."""
+    assert said in place.shown
 
 
 @pytest.mark.parametrize(
-    "option", [f"--output={LONG}.md", "--output=c.xlsx", "--output=no/c.md", "--output=no/j.xml"]
+    ("counts", "codes"),
+    [
+        ([1100, 1104, 1106, 1101, 1100, 1101], [0, 0, 3, 3, 0, 0]),
+        ([1106, failed(), 1101], [3, 4, 3]),  # a crash in between launders nothing
+    ],
 )
-def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
-    """Before anything is measured."""
-    assert 1 == place.check(BASE, option)
+def test_what_failed_fails_until_it_is_within_its_limit(
+    counts: list[int | Outcome], codes: list[int], place: Workplace
+) -> None:
+    """A check hands that on to the next one."""
+    state = place.folder / "check.json"
+    where = [place.limits, f"--previous={state}", f"--output={state}"]
+    outcomes = [
+        count if isinstance(count, Outcome) else counted(count, exact=False, spread=5)
+        for count in counts
+    ]
+
+    assert codes == [place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes]
 
 
-def test_a_baseline_that_cannot_be_written_is_an_error(place: Workplace) -> None:
-    """As everywhere."""
-    assert 1 == place.call("accept", place.folder / f"{LONG}.json", place.run_file(BASE))
-    assert "cannot be written" in place.shown
+def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
+    """Markdown, JSON and JUnit XML; a skipped case is not guarded, with the reason."""
+    refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
+    files = [place.folder / name for name in ("c.md", "c.json", "junit.xml")]
+    changes = {"tight": 1500, "same": Outcome(Status.SKIPPED, failure=refused)}
+    place.check({**BASE, **changes}, place.limits, *(f"--output={file}" for file in files))
+    markdown, as_json, junit = (file.read_text() for file in files)
 
-
-def test_counts_cannot_be_left_out_of_a_check(place: Workplace) -> None:
-    """Nothing would be left to check, and all would pass."""
-    assert 1 == place.check(BASE, "--no-counts")
-    assert "--no-counts leaves nothing to check" in place.shown
-
-
-def test_a_check_of_times_alone_does_not_pass(place: Workplace) -> None:
-    """A run without counts says nothing of what a baseline holds."""
-    assert 1 == place.check(dict.fromkeys(BASE, Outcome(Status.OK)))
-    assert "nothing was compared" in place.shown
-
-
-def test_a_run_and_a_build_are_one_too_many(place: Workplace) -> None:
-    """It is not clear what is to be checked."""
-    assert 1 == place.check(BASE, "--build", f"new={sys.executable}")
+    assert markdown.startswith("**FAILS: 1 of 3 cases")
+    assert json.loads(as_json)["fails"] is True
+    assert "1" == ET.fromstring(junit)[0].get("failures")  # noqa: S314 - it was written here
+    assert "1 not guarded" in place.shown
+    for text in (place.shown, markdown, junit):
+        assert "skipped: needs 64 contiguous cores" in text
 
 
 # Showing and linting
@@ -303,21 +239,12 @@ def steps() -> list[str]:
 
 def shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """The script, as a runner of GitHub runs it."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", script],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": path,
-            "INSTRUCTION_COUNTS_DB": str(folder / "runs.db"),
-            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-            **variables,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "INSTRUCTION_COUNTS_DB": str(folder / "runs.db"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+    }
+    return called(["bash", "-e", "-o", "pipefail", "-c", script], folder, {**given, **variables})
 
 
 @pytest.mark.parametrize(("count", "code", "verdict"), [(1000, 0, "PASSES"), (1500, 3, "FAILS")])

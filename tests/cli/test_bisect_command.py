@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from benchmarks import injected
-from instruction_counts import cli
 from tests.cli.program import Program
 
 CASES = """\
@@ -37,26 +36,19 @@ def definitions(tmp_path: Path) -> str:
         ([], "a bisection needs at least two builds"),
         (["--build", "a=/x"], "a bisection needs at least two builds"),
         (["--build", "a=/x", "--build", "a=/y"], 'two builds are called "a"'),
-        (["--build", "/x", "--build", "b=/y"], '--build "/x" is not NAME=PYTHON'),
-        (["--build-cmd", "make {commit}"], "builds are either given, or made of commits"),
-        (["--commits", "COMMITS"], "builds are either given, or made of commits"),
-        (["--commits", "COMMITS", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
-        (
-            ["--commits", "COMMITS", "--build-cmd", "make {commit}", "--build", "a=/x"],
-            "builds are either given, or made of commits",
-        ),
-        (["--no-counts", "--build", "a=/x"], "leaves nothing to bisect by"),
+        (["--build", "/x", "--build", "b=/y"], '"/x" is not NAME=PYTHON'),
+        (["--command", "echo c1; echo c2"], '"c1" is not NAME=PYTHON'),
+        (["--command", "exit 2"], "--command ends with 2"),
+        (["--command", "echo c1", "--build", "a=/x"], "--build and --command exclude each other"),
+        (["--build-cmd", "make {commit}"], "--build-cmd is for commits"),
+        (["--command", "echo c1", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
-    args: list[str], message: str, definitions: str, tmp_path: Path, program: Program
+    args: list[str], message: str, definitions: str, program: Program
 ) -> None:
     """Before anything is measured, with what to do."""
-    commits = tmp_path / "commits"
-    commits.write_text("c1\nc2  # the second\n\n# nothing\n")
-    given = [str(commits) if arg == "COMMITS" else arg for arg in args]
-
-    assert message in program.error("bisect", "mm", "--definitions", definitions, *given)
+    assert message in program.error("bisect", "mm", "--definitions", definitions, *args)
 
 
 def test_a_label_that_leaves_several_cases_is_refused(program: Program) -> None:
@@ -67,17 +59,27 @@ def test_a_label_that_leaves_several_cases_is_refused(program: Program) -> None:
     assert "Narrow it" in written
 
 
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        ([f"--build={name}=/nowhere/{name}" for name in "ab"], "no interpreter at /nowhere/"),
+        (
+            ["--command", "echo a; echo; echo ' b'", "--build-cmd", "exit 4 # {commit}"],
+            "the build command ends with 4",
+        ),
+    ],
+    ids=["given", "made of commits"],
+)
 def test_builds_that_do_not_start_are_all_named(
-    definitions: str, tmp_path: Path, program: Program
+    args: list[str], reason: str, definitions: str, tmp_path: Path, program: Program
 ) -> None:
     """There is nothing to search in."""
-    builds = [f"--build={name}=/nowhere/{name}" for name in ("a", "b")]
     database = ["--db", str(tmp_path / "runs.db")]
-    written = program("bisect", "mm", "--definitions", definitions, *builds, *database)
+    written = program("bisect", "mm", "--definitions", definitions, *args, *database)
 
     assert 1 == written.code
     assert "Fewer than two builds can be measured." in written.err
-    assert [1, 1] == [written.out.count(f"no interpreter at /nowhere/{n}") for n in "ab"]
+    assert 2 == written.out.count(reason)
 
 
 @pytest.mark.slow
@@ -85,7 +87,7 @@ def test_builds_that_do_not_start_are_all_named(
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
 @pytest.mark.usefixtures("own_kept_engines")
 def test_a_wrapper_is_found_among_real_builds(
-    definitions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    definitions: str, tmp_path: Path, program: Program
 ) -> None:
     """From the third of three builds on, of which the second does not work; then once more."""
     builds = []
@@ -99,8 +101,9 @@ def test_a_wrapper_is_found_among_real_builds(
     command += ["--build", str(tmp_path / "builds.yaml"), "--db", str(tmp_path / "runs.db")]
     found = []
     for layouts in ([], ["--layouts", "0"]):
-        assert 3 == cli.main([*command, *layouts])
-        found.append(json.loads(capsys.readouterr().out))
+        answer = program(*command, *layouts)
+        assert 3 == answer.code
+        found.append(json.loads(answer.out))
     (change,) = found[0]["changes"]
 
     place = {"before": "b1", "after": "b3", "broken": ["b2"]}

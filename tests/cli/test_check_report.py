@@ -59,7 +59,7 @@ def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
         assert ExitCode.INTERRUPTED is code
         assert f"INTERRUPTED: {expected}" in shown.out
         assert "PASSES" not in shown.out
-        assert "found until then" in shown.err
+        assert "found so far" in shown.err
     assert {"c.json": "of the last check"} == {
         path.name: path.read_text() for path in tmp_path.iterdir()
     }

@@ -41,22 +41,22 @@ BENCHMARKS = {
         ["list", "--language", "rust"],
         ["list", "--num-threads", "0"],
         ["run", "--jobs", "0"],
-        ["run", "--timeout", "0"],
-        ["run", "--cores", "none", "--timeout", "nan"],
-        ["run", "--cores", "none", "--timeout", "inf"],
-        ["run", "--cores", "none", "--timeout", "1e10"],
-        ["run", "--cores", "none", "--time-budget", "nan"],
+        *(["run", "--cores", "none", "--timeout", text] for text in ("0", "nan", "inf", "1e10")),
         ["run", "--cores", "none", "--time-budget", "9" * 400],
         ["watch", "--command", "true", "--every", "nan"],
-        ["watch", "--command", "true", "--every", "inf"],
-        ["watch", "--command", "true", "--every", "1e10"],
-        ["compare", "a.json", "b.json", "--min-effect", "nan%"],
-        ["compare", "a.json", "b.json", "--min-effect", "9" * 400 + "%"],
-        ["compare", "a.json", "b.json", "--min-effect", "9" * 5000],
-        ["run", "--retries", "-1"],
+        ["watch"],
+        # What leaves nothing to watch, check, or fit is not even an option.
+        ["watch", "--command", "true", "--no-counts"],
+        ["baseline", "check", "baseline.json", "--no-counts"],
+        ["operators", "sizes", "torch.add", "--no-counts"],
+        *(
+            ["compare", "a.json", "b.json", "--min-effect", text]
+            for text in ("", "much", "-1", "1e3", "5%%", "0.5", "1,,2", "nan%", "9" * 400 + "%")
+        ),
         ["explain", "one.json"],
         ["explain", "one.json", "two.json", "label", "--limit", "-1"],
     ],
+    ids=lambda args: " ".join(args)[:60],
 )
 def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
     """With a line that says what was wrong."""
@@ -72,7 +72,6 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         (["run", "--no-counts", "--no-times"], "leave nothing to measure"),
         (["run", "--output", "r.xlsx"], "--output r.xlsx: unknown format"),
         (["run", "--output", "/nowhere/r.json"], "there is no folder /nowhere"),
-        (["run", "--output", "/proc/r.json"], "--output /proc/r.json cannot be written"),
         (["run", "--callgrind-out", "/proc/zz/x"], "--callgrind-out /proc/zz/x"),
         (["run", "--cores", "many"], '--cores "many" is not a list of cores'),
         (["run", "--cores", "9999"], "not available here: 9999"),
@@ -85,7 +84,7 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         ),
         (["list", "--definitions", "/nowhere.py"], "file not found: /nowhere.py"),
         (["list", "--only", "Pointwize/*"], "No case matches --only 'Pointwize/*'. Near: Point"),
-        (["list", "--seed", "0"], "--seed is for operators"),
+        (["list", "--input", "x=3"], "--input is for operators"),
         (["list", "--dtype", "float32"], "--dtype is for operators"),
         (["show", "Pointwise/Math/ad"], "Near: Pointwise/Math/add"),
         (["--only", "Empti"], "Near: Empty"),
@@ -96,7 +95,7 @@ def test_an_error_in_use_exits_with_1(args: list[str], expected: str, program: P
     assert expected in program.error(*args)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"schema_version": 9}', '{"schema_version": 1}'])
+@pytest.mark.parametrize("text", ["", '{"schema_version": 9}', '{"schema_version": 1}'])
 def test_a_damaged_file_to_resume_from_exits_with_1(
     text: str, tmp_path: Path, program: Program
 ) -> None:
@@ -129,7 +128,6 @@ def test_the_list_has_a_line_for_each_case(definitions: str, program: Program) -
     ("args", "expected"),
     [
         ([], 10),
-        (["--language", "python"], 5),
         (["--language", "C++", "--language", "python"], 10),
         (["--runtime", "torchscript"], 4),
         (["--runtime", "explicit"], 2),

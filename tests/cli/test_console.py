@@ -8,30 +8,23 @@ import pytest
 
 from instruction_counts.cli import console
 from instruction_counts.domain.outcomes import Outcome, Status
-from instruction_counts.execution.events import Event, Finished, Started
+from instruction_counts.execution.events import Finished, Started
 from tests.fakes import OK, failed, make_order
 
 ORDER = make_order("Top", "add")
+OUTCOMES = (OK, failed(message="E: [bad]"), Outcome(Status.SKIPPED))
 
 
-def shown(*events: Event) -> None:
-    """Show these events of two cases."""
+def show_progress() -> None:
+    """Show the events of some cases."""
     with console.progress(2) as progress:
-        for event in events:
+        for event in (Started(ORDER), *(Finished(ORDER, outcome) for outcome in OUTCOMES)):
             progress.show(event)
-
-
-EVENTS = (
-    Started(ORDER),
-    Finished(ORDER, OK),
-    Finished(ORDER, failed(message="E: [bad]")),
-    Finished(ORDER, Outcome(Status.SKIPPED)),
-)
 
 
 def test_nothing_of_progress_goes_into_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     """What failed is said at the end."""
-    shown(*EVENTS)
+    show_progress()
 
     assert ("", "") == capsys.readouterr()
 
@@ -43,11 +36,10 @@ def test_progress_on_a_terminal_is_a_line_in_its_place(monkeypatch: pytest.Monke
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
-    shown(*EVENTS)
+    show_progress()
 
-    assert "failed  Top / add · Python · Eager · Forward" in terminal.getvalue()
-    assert "E: [bad]" in terminal.getvalue()
-    assert "3 done · 1 failed" in terminal.getvalue()
+    for text in ("failed  Top / add · Python · Eager · Forward", "E: [bad]", "3 done · 1 failed"):
+        assert text in terminal.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +50,5 @@ def test_text_is_shown_as_it_is(text: str, capsys: pytest.CaptureFixture[str]) -
     console.line(text)
     console.error(text)
     console.note(text)
-    printed = capsys.readouterr()
 
-    assert f"{text}\n" == printed.out
-    assert f"{text}\n" * 2 == printed.err
+    assert (f"{text}\n", f"{text}\n" * 2) == capsys.readouterr()

@@ -10,8 +10,9 @@ import pytest
 from instruction_counts.core.facts import Layer, Use
 from instruction_counts.sources.definitions import load
 from tests.cli.program import Program
+from tests.process import ROOT
 
-ROOT = Path(__file__).parents[2]
+COMMAND = ("generate",)
 FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"
 NET = ["--model", "small_models:net=Net", "--input", "1,4,8,8"]
 
@@ -25,20 +26,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def generate(capsys: pytest.CaptureFixture[str]) -> Program:
-    """The command."""
-    return Program(capsys, ("generate",))
-
-
 @pytest.mark.slow
-def test_models_become_a_file_of_definitions(folder: Path, generate: Program) -> None:
+def test_models_become_a_file_of_definitions(folder: Path, program: Program) -> None:
     """What they share is in it once; a second time gives the same bytes."""
     args = [*NET, "--model", "small_models:other_net=Other", "--output", "gen/two.py"]
 
-    lines = [" ".join(line.split()) for line in generate.output(*args).splitlines()]
+    lines = [" ".join(line.split()) for line in program.output(*args).splitlines()]
     first = (folder / "gen" / "two.py").read_bytes()
-    generate.output(*args, "--force")
+    program.output(*args, "--force")
 
     assert {"Net 8 5 3", "Other 4 4 3", "all 12 6 3"} <= {*lines}
     assert first == (folder / "gen" / "two.py").read_bytes()
@@ -50,14 +45,14 @@ def test_models_become_a_file_of_definitions(folder: Path, generate: Program) ->
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_architectures_of_transformers_share_layers(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, generate: Program
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: Program
 ) -> None:
     """With random weights, and nothing to download."""
     pytest.importorskip("transformers")
     monkeypatch.chdir(ROOT)
     models = ["--model", "examples.models:bert", "--model", "examples.models:gpt2"]
     inputs = ["--input", "input_ids=1,8:int64<1000"]
-    out = generate.output(*models, *inputs, "--output", tmp_path / "two.py")
+    out = program.output(*models, *inputs, "--output", tmp_path / "two.py")
     (shared,) = (line.split()[-1] for line in out.splitlines() if line.startswith("all "))
     uses = [case.subject.uses for case in load(str(tmp_path / "two.py"))[2:]]
     both = [
@@ -67,11 +62,11 @@ def test_architectures_of_transformers_share_layers(
     assert 0 < int(shared) <= len(both)
 
 
-def test_a_file_that_exists_is_kept(folder: Path, generate: Program) -> None:
+def test_a_file_that_exists_is_kept(folder: Path, program: Program) -> None:
     """Nothing is asked of the build before that is known."""
     (folder / "mine.py").write_text("BENCHMARKS = {}\n")
 
-    assert "--force" in generate.error(*NET, "--output", "mine.py")
+    assert "--force" in program.error(*NET, "--output", "mine.py")
     assert "BENCHMARKS = {}\n" == (folder / "mine.py").read_text()
 
 
@@ -79,7 +74,7 @@ def test_a_file_that_exists_is_kept(folder: Path, generate: Program) -> None:
     ("args", "message"),
     [
         (["--model", "small_models"], "is not a factory"),
-        (["--model", "net.pt2"], "is a file"),
+        (["--model", "net.pt2"], "A model in a file is loaded in such"),
         ([*NET, "--input", "1x3"], "is not a valid shape"),
         ([*NET, "--input", "Nat@1,3"], 'no model is named "Nat"'),
         ([*NET, *NET], 'two models are named "Net"'),
@@ -92,10 +87,10 @@ def test_a_file_that_exists_is_kept(folder: Path, generate: Program) -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_what_is_wrong_is_reported_before_anything_starts(
-    args: list[str], message: str, generate: Program
+    args: list[str], message: str, program: Program
 ) -> None:
     """In one message, before a model is read."""
-    assert message in generate.error(*args)
+    assert message in program.error(*args)
 
 
 @pytest.mark.slow
@@ -107,8 +102,8 @@ def test_what_is_wrong_is_reported_before_anything_starts(
     ],
 )
 def test_what_a_build_finds_wrong_is_one_message(
-    folder: Path, args: list[str], message: str, generate: Program
+    folder: Path, args: list[str], message: str, program: Program
 ) -> None:
     """With the remedy below it, and no file."""
-    assert message in generate.error(*args, "--output", "gen.py")
+    assert message in program.error(*args, "--output", "gen.py")
     assert not (folder / "gen.py").exists()

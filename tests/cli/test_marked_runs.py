@@ -41,7 +41,7 @@ def test_the_list_of_runs_has_a_mark_and_says_what_it_means(
     monkeypatch.setenv("COLUMNS", "80")
     lines = program.output("runs", "list").splitlines()
     marked, sound = json.loads(program.output("runs", "list", "--format", "json"))
-    program.output("runs", "delete", "2", "--yes")
+    program.output("runs", "delete", "2", "--force")
 
     assert ["complete *", "complete"] == [
         line[line.index("complete") :].strip() for line in lines[1:3]

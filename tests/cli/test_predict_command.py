@@ -11,6 +11,8 @@ from tests.cli.program import Program
 from tests.fakes import make_record, make_run
 from tests.sources.models.made import BACKWARD, cost, layer_record, whole_record
 
+COMMAND = ("predict",)
+
 
 @pytest.fixture
 def results(tmp_path: Path) -> str:
@@ -25,28 +27,22 @@ def results(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.fixture
-def predict(capsys: pytest.CaptureFixture[str]) -> Program:
-    """The command."""
-    return Program(capsys, ("predict",))
-
-
 def unaligned(text: str) -> str:
     """Without the spaces that align it."""
     return "\n".join(" ".join(line.split()) for line in text.splitlines())
 
 
-def test_all_models_of_a_run_are_predicted(results: str, predict: Program) -> None:
+def test_all_models_of_a_run_are_predicted(results: str, program: Program) -> None:
     """One after the other."""
-    out = unaligned(predict.output(results))
+    out = unaligned(program.output(results))
 
     assert "sum of layers 2 1 600 60.0%" in out
     assert "sum of layers 1 1 300 100.0%" in out
 
 
-def test_one_model_and_one_pass_can_be_chosen(results: str, predict: Program) -> None:
+def test_one_model_and_one_pass_can_be_chosen(results: str, program: Program) -> None:
     """The backward pass includes the forward pass."""
-    out = unaligned(predict.output(results, "--model", "Net", "--autograd", "backward"))
+    out = unaligned(program.output(results, "--model", "Net", "--autograd", "backward"))
 
     assert "sum of layers 2 1 1,400 100.0%" in out
     assert "Other" not in out
@@ -60,10 +56,10 @@ def test_one_model_and_one_pass_can_be_chosen(results: str, predict: Program) ->
     ],
 )
 def test_what_cannot_be_predicted_says_why(
-    results: str, args: list[str], message: str, predict: Program
+    results: str, args: list[str], message: str, program: Program
 ) -> None:
     """With what there is."""
-    assert message in predict.error(results, *args)
+    assert message in program.error(results, *args)
 
 
 @pytest.fixture
@@ -78,22 +74,14 @@ def mixed(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("others", [[], ["--model", "With"]])
-def test_a_model_without_backward_is_not_shown_as_one_with_it(
-    mixed: str, others: list[str], predict: Program
-) -> None:
+def test_a_model_without_backward_is_not_shown_as_one_with_it(mixed: str, program: Program) -> None:
     """Where it is asked for, nothing is printed, and the remedy is how to measure it."""
-    err = predict.error(mixed, "--autograd", "backward", *others, "--model", "Without")
-
-    assert "has no layers of Without in python, backward" in err
-    assert "--backward" in err
-
-
-def test_models_that_were_not_measured_so_do_not_hide_those_that_were(
-    mixed: str, predict: Program
-) -> None:
-    """Where none is asked for by its name, they are named beside the others."""
-    answer = predict(mixed, "--autograd", "backward")
+    for others in ([], ["--model", "With"]):
+        err = program.error(mixed, "--autograd", "backward", *others, "--model", "Without")
+        assert "has no layers of Without in python, backward" in err
+        assert "--backward" in err
+    # Where none is asked for by its name, it does not hide those that were measured so.
+    answer = program(mixed, "--autograd", "backward")
 
     assert 0 == answer.code
     assert "With" in answer.out
@@ -101,9 +89,9 @@ def test_models_that_were_not_measured_so_do_not_hide_those_that_were(
     assert "result.json has no layers of Without in python, backward\n" == answer.err
 
 
-def test_a_run_of_other_cases_has_nothing_to_predict(tmp_path: Path, predict: Program) -> None:
+def test_a_run_of_other_cases_has_nothing_to_predict(tmp_path: Path, program: Program) -> None:
     """And says where models come from."""
     path = tmp_path / "result.json"
     path.write_text(to_json(make_run(make_record("add"))))
 
-    assert "instruction-counts generate" in predict.error(str(path))
+    assert "instruction-counts generate" in program.error(str(path))

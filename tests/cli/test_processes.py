@@ -18,7 +18,7 @@ import pytest
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.system.folders import RUNTIME_VARIABLE
-from tests.process import MAIN, run, write_definitions
+from tests.process import MAIN, called, run, write_definitions
 from tests.waiting import comes_true, is_running
 
 pytestmark = pytest.mark.faults
@@ -39,94 +39,68 @@ def marked_processes(mark: str) -> list[int]:
 # Lists
 
 
-def test_the_list_imports_nothing_large() -> None:
-    """It is there at once, also where torch is not."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", *MAIN[1:], "list"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+def test_the_list_imports_nothing_large(tmp_path: Path) -> None:
+    """It is there at once, also where torch is not, and the same from any folder."""
+    command = [sys.executable, "-X", "importtime", *MAIN[1:], "list"]
+    done = called(command, tmp_path)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
     assert "instruction_counts.core.expand" in imported
     assert set() == imported & {"torch", "numpy", "rich", "multiprocess"}
-
-
-def test_the_list_is_the_same_from_any_folder(tmp_path: Path) -> None:
-    """The program finds its parts by itself."""
-    assert run(["list"]).stdout == run(["list"], tmp_path).stdout
+    assert run(["list"]).stdout == done.stdout
 
 
 # Runs
 
 CRASHES = {
-    "good": "x = 1",
-    "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-    "segfault": "import ctypes; ctypes.string_at(0)",
-    "exit": "import os; os._exit(3)",
-    "raises": "raise ValueError('half a character: \\udc80')",
-    "chatty": """
+    "good": ("x = 1", ""),
+    "killed": (
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "the process was killed by SIGKILL",
+    ),
+    "segfault": ("import ctypes; ctypes.string_at(0)", "the process was killed by SIGSEGV"),
+    "exit": ("import os; os._exit(3)", "the process ended with exit code 3"),
+    "raises": (
+        "raise ValueError('half a character: \\udc80')",
+        "ValueError: half a character: ?",
+    ),
+    "chatty": (
+        """
         import os
         for _ in range(1000):
             os.write(1, b"x" * 100_000)
         raise ValueError("ok")
-    """,
-    "last": "x = 2",
+        """,
+        "ValueError: ok",
+    ),
+    "last": ("x = 2", ""),
 }
-
-
-@pytest.fixture(scope="module")
-def crashed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
-    """A run of cases that end in every bad way: its folder, its output and its exit code."""
-    folder = tmp_path_factory.mktemp("crashed")
-    done = run(
-        [
-            *("run", *TIMES, "--timeout", "300", "--retries", "0"),
-            *("--definitions", write_definitions(folder, **CRASHES)),
-            *("--output", "r.json", "--output", "r.csv", "--output", "r.md"),
-        ],
-        folder,
-    )
-    return folder, done.stdout, done.returncode
+"""Cases that end in every bad way, with what is said of each."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("label", "message"),
-    [
-        ("good", ""),
-        ("killed", "the process was killed by SIGKILL"),
-        ("segfault", "the process was killed by SIGSEGV"),
-        ("exit", "the process ended with exit code 3"),
-        ("raises", "ValueError: half a character: ?"),
-        ("chatty", "ValueError: ok"),
-        ("last", ""),
-    ],
-)
-def test_each_bad_case_costs_its_own_row(
-    crashed: tuple[Path, str, int], label: str, message: str
-) -> None:
-    """With the reason, in the file and below the table; all others are measured."""
-    folder, shown, _ = crashed
-    (record,) = (case for case in read_json(folder / "r.json").cases if case.label == (label,))
-    failure = record.outcome.failure
-    listed = [line for line in shown.splitlines() if line.startswith(f"failed  {label} · ")]
+def test_each_bad_case_costs_its_own_row(tmp_path: Path) -> None:
+    """With the reason, in the file and below the table; all others are measured.
 
-    assert ("failed" if message else "ok") == record.outcome.status.value
-    assert message == (failure.message if failure else "")
-    assert bool(message) == len(listed)
+    The run has an exit code of its own. In a pipe nothing but reasons is wider than the smallest
+    terminal.
+    """
+    statements = {label: stmt for label, (stmt, _) in CRASHES.items()}
+    definitions = write_definitions(tmp_path, **statements)
+    files = ("--output", "r.json", "--output", "r.csv", "--output", "r.md")
+    args = ["run", *TIMES, "--timeout", "300", "--definitions", definitions, *files]
+    done = run(args, tmp_path)
+    lines = done.stdout.splitlines()
+    outcomes = {case.label[0]: case.outcome for case in read_json(tmp_path / "r.json").cases}
 
-
-@pytest.mark.slow
-def test_a_run_with_failed_cases_has_a_code_of_its_own(crashed: tuple[Path, str, int]) -> None:
-    """In a pipe nothing but reasons is wider than the smallest terminal."""
-    _, shown, code = crashed
-    wide = [line for line in shown.splitlines() if len(line) > 80]
-
-    assert 4 == code
-    assert [] == [line for line in wide if not line.startswith(("failed ", "timeout ", "Saved"))]
+    assert 4 == done.returncode
+    for label, (_, message) in CRASHES.items():
+        failure = outcomes[label].failure
+        assert message == (failure.message if failure else "")
+        assert ("failed" if message else "ok") == outcomes[label].status.value
+        assert bool(message) == sum(line.startswith(f"failed  {label} · ") for line in lines)
+    wide = [line for line in lines if len(line) > 80]
+    assert [] == [line for line in wide if not line.startswith(("failed ", "Saved"))]
 
 
 @pytest.fixture
@@ -169,14 +143,13 @@ def test_a_statement_that_writes_into_torch_marks_its_run(overlay: Path, tmp_pat
 def test_a_case_that_does_not_end_is_a_row_with_the_time_that_it_had(tmp_path: Path) -> None:
     """A run of its own: on a busy machine other cases may need longer than it is given."""
     definitions = write_definitions(tmp_path, endless="while True: pass")
-    args = ["run", *TIMES, "--timeout", "8", "--retries", "0", "--definitions", definitions]
+    args = ["run", *TIMES, "--timeout", "8", "--definitions", definitions]
     done = run([*args, "--output", "r.json"], tmp_path)
-
     (record,) = read_json(tmp_path / "r.json").cases
-    failure = record.outcome.failure
-    assert failure is not None
+
+    assert record.outcome.failure is not None
     assert "timeout" == record.outcome.status.value
-    assert "no answer within 8 s" == failure.message
+    assert "no answer within 8 s" == record.outcome.failure.message
     assert 4 == done.returncode
     assert [line for line in done.stdout.splitlines() if line.startswith("timeout  endless · ")]
 

@@ -12,13 +12,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from instruction_counts.cli.measuring import measuring_options, merged
-from instruction_counts.cli.options import build_options, selection_options, store_option
-from instruction_counts.cli.reporting import result_files
+from instruction_counts.cli.measuring import Asked, run_options
+from instruction_counts.cli.stored_run import result_files
 from instruction_counts.domain.build import default_build
+from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD
-from instruction_counts.sources.specification.reading import read_specification
+from instruction_counts.sources.specification import read_specification
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Program
@@ -48,10 +48,24 @@ def specification(tmp_path: Path) -> Path:
     return path
 
 
+def asked(*args: str) -> Asked:
+    """What a command gets that measures cases."""
+    got: list[Asked] = []
+
+    @click.command()
+    @run_options
+    def command(asked: Asked) -> None:
+        got.append(asked)
+
+    # The specification wins over the environment, which knows nothing of it.
+    runner = CliRunner(env={"INSTRUCTION_COUNTS_DB": "environment.db"})
+    runner.invoke(command, args, catch_exceptions=False)
+    return got[0]
+
+
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        # It wins over the environment, which knows nothing of it.
         ([], ["stated", 7.0, "stated.db"]),
         # The command line wins, option by option.
         (["--timeout", "600"], ["stated", 600.0, "stated.db"]),
@@ -66,32 +80,27 @@ def test_a_specification_says_what_the_command_line_does_not(
     args: list[str], expected: list[Any], specification: Path
 ) -> None:
     """Builds, limit and database of a command that is given both."""
-    got: list[Any] = []
+    found = asked("--definitions", str(specification), *args)
 
-    @click.command()
-    @selection_options
-    @build_options
-    @measuring_options
-    @store_option
-    def command(
-        definitions: Any, builds: Any, measuring: MeasurementSettings, db: str | None, **_: Any
-    ) -> None:
-        asked = merged(definitions, builds, measuring, db)
-        got.extend([*(build.name for build in asked.builds), asked.measuring.timeout_s])
-        got.append(Path(str(asked.db)).name)
-
-    CliRunner(env={"INSTRUCTION_COUNTS_DB": "environment.db"}).invoke(
-        command, ["--definitions", str(specification), *args], catch_exceptions=False
-    )
-
-    assert expected == got
+    assert expected == [
+        *(build.name for build in found.builds),
+        found.measuring.timeout_s,
+        Path(str(found.db)).name,
+    ]
 
 
 def test_without_a_specification_there_are_defaults() -> None:
     """The standard suite on this interpreter."""
-    expected = (STANDARD, (default_build(),), MeasurementSettings(), None)
+    expected = Asked(
+        STANDARD,
+        Selection(),
+        (default_build(),),
+        MeasurementSettings(),
+        None,
+        names_definitions=False,
+    )
 
-    assert expected == merged(None)
+    assert expected == asked()
 
 
 def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
@@ -105,19 +114,10 @@ def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
     assert all(re.fullmatch(form, file.name) for file in (*first, *second))
 
 
-@pytest.mark.parametrize("command", ["list", "show"])
-def test_commands_that_run_nothing_take_a_specification(
-    specification: Path, command: str, program: Program
-) -> None:
-    """As any other definitions."""
-    label = ["Add/2"] if command == "show" else []
-
-    shown = program.output(command, *label, "--definitions", str(specification))
-    assert {"list": "Add/2\n", "show": "Add / 2 · "}[command] in shown
-
-
 def test_mistakes_end_a_command_with_their_places(specification: Path, program: Program) -> None:
-    """Without a traceback."""
+    """Without a traceback; what is right is listed and shown as any other definitions."""
+    assert "Add/2\n" in program.output("list", "--definitions", str(specification))
+    assert "Add / 2 · " in program.output("show", "Add/2", "--definitions", str(specification))
     specification.write_text(SPECIFICATION.replace("statement:", "statment:"), encoding="utf-8")
     said = program.error("list", "--definitions", str(specification))
 

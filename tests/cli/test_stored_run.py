@@ -7,15 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.cli.stored_run import go_on, kept, saved
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.run_command import exit_code_of
+from instruction_counts.cli.stored_run import go_on, saved
 from instruction_counts.domain.records import Run
+from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.session.sides import read_side
 from instruction_counts.storage.store import Store
-from tests.fakes import make_record, make_run
+from tests.fakes import failed, make_order, make_record, make_run
 
 ONE = make_run(make_record("a"))
 
-EXPORT = "instruction-counts runs export 7"
+COMPARE = "Compare: instruction-counts compare"
+EXPORT = "instruction-counts runs show 7 --output"
 
 
 def run_of(*builds: str) -> Run:
@@ -29,34 +33,24 @@ def said_of_the_last(path: Path, *runs: Run) -> str:
         return saved(store, [store.import_run(run) for run in runs][-1])
 
 
-def test_the_first_run_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
-    """Its number is shown."""
-    assert "Saved as run 1." == said_of_the_last(tmp_path, ONE)
-
-
-def test_a_later_run_can_be_compared_with_the_one_before(tmp_path: Path) -> None:
-    """The command is shown, to be copied; an empty run in between is of no use."""
-    assert "Saved as run 3. Compare: instruction-counts compare 1 3" == said_of_the_last(
-        tmp_path, ONE, make_run(), ONE
-    )
-
-
 @pytest.mark.parametrize(
-    ("before", "last", "expected"),
+    ("runs", "expected"),
     [
-        (ONE, run_of("base", "new"), "1 2:base"),
-        (run_of("base", "new"), ONE, "1:base 2"),
-        (run_of("base", "new"), run_of("other", "new"), "1:new 2:new"),
-        (run_of("a b", "c"), run_of("a b"), "'1:a b' 2"),
+        ([ONE], "Saved as run 1."),
+        # An empty run in between is of no use.
+        ([ONE, make_run(), ONE], f"Saved as run 3. {COMPARE} 1 3"),
+        # Of a run with several builds one is named, or else a comparison would refuse it.
+        ([ONE, run_of("base", "new")], f"Saved as run 2. {COMPARE} 1 2:base"),
+        ([run_of("base", "new"), ONE], f"Saved as run 2. {COMPARE} 1:base 2"),
+        ([run_of("base", "new"), run_of("b", "new")], f"Saved as run 2. {COMPARE} 1:new 2:new"),
+        ([run_of("a b", "c"), run_of("a b")], f"Saved as run 2. {COMPARE} '1:a b' 2"),
     ],
 )
-def test_of_a_run_with_several_builds_one_is_named(
-    before: Run, last: Run, expected: str, tmp_path: Path
+def test_a_run_can_be_compared_with_the_one_before(
+    runs: list[Run], expected: str, tmp_path: Path
 ) -> None:
-    """A comparison would refuse it otherwise: one that both have, or the first."""
-    said = said_of_the_last(tmp_path, before, last)
-
-    assert f"Saved as run 2. Compare: instruction-counts compare {expected}" == said
+    """The command is shown, to be copied."""
+    assert expected == said_of_the_last(tmp_path, *runs)
 
 
 @pytest.mark.parametrize("before", [ONE, run_of("base", "new"), run_of("a b", "c")])
@@ -81,15 +75,23 @@ def test_what_is_said_can_be_compared(before: Run, tmp_path: Path) -> None:
 def test_a_run_goes_on_from_what_can_be_read_again(names: list[str], expected: str) -> None:
     """Tables for people cannot."""
     assert expected == go_on(7, [Path(name) for name in names])
+    assert "" == go_on(None, [Path("r.md")])  # what is nowhere
 
 
-def test_what_is_nowhere_cannot_be_gone_on_with() -> None:
-    """Nothing is promised."""
-    assert "" == go_on(None, [Path("r.md")])
+def test_a_run_that_is_not_stored_is_no_success() -> None:
+    """Results on the screen alone are lost."""
+    order = (make_order("a"),)
+
+    assert ExitCode.OK is exit_code_of(MeasuredRun(ONE, order))
+    assert ExitCode.ERROR is exit_code_of(MeasuredRun(ONE, order, is_stored=False))
 
 
-def test_a_file_that_was_not_written_can_be_exported() -> None:
-    """Its folder is what could not be written to."""
-    assert "The run is stored: instruction-counts runs export 7 r.json" == kept(
-        7, Path("full/r.json")
-    )
+def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() -> None:
+    """It is in the file that was gone on with, and stays there."""
+    run = make_run(make_record("a"), make_record("b", outcome=failed()))
+    codes = [
+        exit_code_of(MeasuredRun(run, tuple(make_order(label) for label in labels)))
+        for labels in ("a", "ab")
+    ]
+
+    assert [ExitCode.OK, ExitCode.CASES_FAILED] == codes

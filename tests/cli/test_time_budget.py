@@ -42,41 +42,22 @@ SENTENCE = "1 of 3 cases measured within 60 s; skipped: 2"
 def test_the_exit_code_is_that_of_what_was_measured(
     count: int, code: int, place: Workplace
 ) -> None:
-    """What was left out is neither missing nor failed, and listed."""
-    assert code == place.check(partly(count))
-    assert SENTENCE in " ".join(place.shown.split())
-    assert "2 skipped by the time budget" in place.shown
-    assert "missing" not in place.shown
-    assert "failed in" not in place.shown
-
-
-def test_limits_on_missing_cases_are_not_about_them(place: Workplace) -> None:
-    """They were not looked for."""
+    """What was left out is neither missing nor failed, and listed: on the screen and in files."""
+    comment, junit = place.folder / "comment.md", place.folder / "junit.xml"
     limits = place.folder / "limits.yaml"
     limits.write_text("default: {hard: 1%}\nfail_on_missing: true\n")
-
-    assert 0 == place.check(partly(1000), f"--gate={limits}")
-
-
-def test_a_comment_has_the_list(place: Workplace) -> None:
-    """Behind the sentence."""
-    path = place.folder / "comment.md"
-    place.check(partly(1000), f"--output={path}")
-    text = path.read_text()
-
-    assert f"- {SENTENCE}: Group / b · C++ · Eager · Forward, Group / c" in text
-
-
-def test_junit_has_them_skipped(place: Workplace) -> None:
-    """With the reason, and the sentence for the whole."""
-    path = place.folder / "junit.xml"
-    place.check(partly(1000), f"--output={path}")
-    suite = ET.fromstring(path.read_text())[0]  # noqa: S314 - it was written here
+    options = (f"--gate={limits}", f"--output={comment}", f"--output={junit}")
+    assert code == place.check(partly(count), *options)
+    suite = ET.fromstring(junit.read_text())[0]  # noqa: S314 - it was written here
     skipped = [skipped.get("message") for skipped in suite.iter("skipped")]
 
+    assert SENTENCE in " ".join(place.shown.split())
+    assert "2 skipped by the time budget" in place.shown
+    assert "failed in" not in place.shown
+    listed = f"- {SENTENCE}: Group / b · C++ · Eager · Forward, Group / c"
+    assert listed in comment.read_text()
     assert ["time budget of 60 s"] * 2 == skipped
-    assert "2" == suite.get("skipped")
-    assert "3" == suite.get("tests")
+    assert ["2", "3"] == [suite.get("skipped"), suite.get("tests")]
     assert (suite.findtext("system-out") or "").startswith(SENTENCE)
 
 

@@ -21,8 +21,8 @@ import pytest
 from benchmarks import injected
 from instruction_counts.session.watching import held
 from tests.cli.program import Program
+from tests.process import MAIN
 
-ROOT = Path(__file__).resolve().parents[2]
 CASES = """\
 from core.api import GroupedSetup, GroupedStmts
 
@@ -46,12 +46,14 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
     assert [0, 0] == [look.code for look in looks]
     assert ["a=/nowhere/a"] == state["seen"]
     assert [1, 0] == [look.err.count("a=/nowhere/a is broken and was skipped") for look in looks]
+    assert ["New builds: 1. New steps: 0.", "There is no new build."] == [
+        look.err.splitlines()[-1] for look in looks
+    ]
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--command", "true", "--no-counts"], "leaves nothing to watch"),
         (["--command", "true", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
         (["--command", "true", "--output", "no/s.jsonl"], "no/s.jsonl: there is no folder no"),
         (["--command", "exit 2"], "--command ends with 2"),
@@ -63,16 +65,14 @@ def test_what_makes_no_sense_is_refused(args: list[str], message: str, watch: Pr
     assert message in watch.error(*args)
 
 
-def test_a_state_belongs_to_one_database(tmp_path: Path, watch: Program) -> None:
-    """Runs are known by their numbers: the same ones of another database are foreign."""
+def test_a_state_belongs_to_one_watch(tmp_path: Path, watch: Program) -> None:
+    """Over one database: the same numbers of another are foreign runs. A second one ends at once.
+
+    A look took longer than the time to the next one; it is not asked for builds.
+    """
     watch("--command", "echo a=/nowhere/a")
-    err = watch.error("--command", "echo a=/nowhere/a", "--db", tmp_path / "other.db")
-
-    assert "belongs to another watch" in err
-
-
-def test_a_second_watch_over_one_state_ends_at_once(tmp_path: Path, watch: Program) -> None:
-    """A look took longer than the time to the next one; it is not asked for builds."""
+    other = ("--db", tmp_path / "other.db")
+    assert "belongs to another watch" in watch.error("--command", "echo a=/nowhere/a", *other)
     with held(tmp_path / "state.json"):
         assert "another watch is using" in watch.error("--command", f"touch {tmp_path}/asked")
 
@@ -98,20 +98,11 @@ class Watching:
     def begin(cls, folder: Path, build_cmd: str) -> Watching:
         """Look again and again at the commits in a file."""
         (folder / "commits").write_text("c1\n")
-        command = [sys.executable, str(ROOT / "main.py"), "watch", "--every", "0.1"]
+        command = [*MAIN, "watch", "--every", "0.1"]
         command += ["--command", f"echo look >> looks; cat {folder}/commits"]
         command += ["--build-cmd", build_cmd, "--db", "runs.db", "--state", "state.json"]
-        return cls(
-            folder,
-            subprocess.Popen(
-                command,
-                cwd=folder,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            ),
-        )
+        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return cls(folder, subprocess.Popen(command, cwd=folder, start_new_session=True, **output))
 
     @property
     def looks(self) -> int:

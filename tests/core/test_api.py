@@ -115,32 +115,21 @@ def test_a_mode_asks_only_for_what_it_uses(kwargs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("signature", "python", "cpp"),
+    ("fields", "python", "cpp"),
     [
-        ("f(a, b) -> y", "y = model(a, b)", "auto y = model->forward(a, b);"),
+        ({"signature": "f(a, b) -> y"}, "y = model(a, b)", "auto y = model->forward(a, b);"),
         # One without an output is called for its effect.
-        ("f() -> None", "model()", "model->forward();"),
+        ({"signature": "f() -> None"}, "model()", "model->forward();"),
+        # A language without a module has no statement.
+        ({"cpp_model_setup": None}, "y = model(x)", None),
+        ({"py_model_setup": None}, None, "auto y = model->forward(x);"),
     ],
 )
 def test_the_statement_of_a_module_follows_from_its_signature(
-    signature: str, python: str, cpp: str
+    fields: dict[str, Any], python: str | None, cpp: str | None
 ) -> None:
     """The module is called with the inputs, and its answer gets the name of the output."""
-    group = GroupedModules(**{**MODELS, "signature": signature})
-    assert python == group.py_fwd_stmt
-    assert cpp == group.cpp_fwd_stmt
-
-
-@pytest.mark.parametrize(
-    ("missing", "python", "cpp"),
-    [
-        ("cpp_model_setup", "y = model(x)", None),
-        ("py_model_setup", None, "auto y = model->forward(x);"),
-    ],
-)
-def test_either_module_may_be_missing(missing: str, python: str | None, cpp: str | None) -> None:
-    """A language without a module has no statement."""
-    group = GroupedModules(**{name: text for name, text in MODELS.items() if name != missing})
+    group = GroupedModules(**{**MODELS, **fields})
     assert python == group.py_fwd_stmt
     assert cpp == group.cpp_fwd_stmt
 
@@ -165,7 +154,6 @@ MISTAKES = [
     # Statements
     (GroupedStmts, {"cpp_stmt": " \n"}, "py_stmt", "no statement in either language", ONE),
     (GroupedStmts, {"py_stmt": 1}, "py_stmt", "1 (int)", "text"),
-    (GroupedStmts, {"cpp_stmt": b"x;"}, "cpp_stmt", "b'x;' (bytes)", "text"),
     (
         *(GroupedStmts, {**NAMED_STMTS, "py_stmt": None, "torchscript": True}),
         *("py_stmt", "nothing", "a Python statement to script"),
@@ -188,15 +176,10 @@ MISTAKES = [
         *("py_stmt", '"yy = x"', "code that defines `y`"),
     ),
     (
-        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": "x + x", "autograd": True}),
-        *("py_stmt", '"x + x"', "code that defines `y`"),
-    ),
-    (
         *(GroupedStmts, {**NAMED_STMTS, "cpp_stmt": "x + x;", "autograd": True}),
         *("cpp_stmt", '"x + x;"', "code that defines `y`"),
     ),
     (GroupedStmts, {**NAMED_STMTS, "torchscript": 1}, "torchscript", "1 (int)", "True or False"),
-    (GroupedStmts, {**NAMED_STMTS, "autograd": "yes"}, "autograd", '"yes"', "True or False"),
     (
         *(GroupedStmts, {"py_stmt": "x", "setup": Inputs.SMALL}),
         *("setup", None, "a GroupedSetup (its .value)"),
@@ -205,7 +188,6 @@ MISTAKES = [
     (GroupedStmts, {"py_stmt": "x", "num_threads": True}, "num_threads", "True (bool)", THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": [1]}, "num_threads", "[1] (list)", THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": ()}, "num_threads", "() (tuple)", THREADS),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": (2, 2)}, "num_threads", None, THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": (1, [2])}, "num_threads", None, THREADS),
     # Modules
     (
@@ -220,17 +202,11 @@ MISTAKES = [
         *(GroupedModules, {**MODELS, "py_model_setup": "net = f()"}),
         *("py_model_setup", '"net = f()"', "code that defines `model`"),
     ),
-    (
-        *(GroupedModules, {**MODELS, "cpp_model_setup": "auto my_model = f();"}),
-        *("cpp_model_setup", '"auto my_model = f();"', "code that defines `model`"),
-    ),
     (GroupedModules, {**MODELS, "py_model_setup": 1}, "py_model_setup", "1 (int)", "text"),
     (
         *(GroupedModules, {**MODELS, "py_model_setup": None, "torchscript": True}),
         *("py_model_setup", "nothing", "a Python model to script"),
     ),
-    (GroupedModules, {**MODELS, "signature": 1}, "signature", "1 (int)", None),
-    (GroupedModules, {**MODELS, "setup": {}}, "setup", "{} (dict)", "a GroupedSetup"),
     # Variants
     (GroupedVariants, {"py_block": "# @Setup\nx = 1"}, "py_block", NO_LINE, "at least one line"),
     (
@@ -238,14 +214,11 @@ MISTAKES = [
         *("py_block", '"x = 1"', "no global setup: only C++ has one"),
     ),
     (GroupedVariants, {"py_block": "# @\nx"}, "py_block", '"# @"', "a label after the @"),
-    (GroupedVariants, {"cpp_block": "// @\nx;"}, "cpp_block", '"// @"', "a label after the @"),
     (GroupedVariants, {"py_block": None}, "py_block", "None (NoneType)", None),
-    (GroupedVariants, {"cpp_block": ["x"]}, "cpp_block", "['x'] (list)", None),
     (GroupedVariants, {"py_block": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
     # Explicit cases
     (TimerArgs, {"stmt": "  \n "}, "stmt", '""', "a statement"),
     (TimerArgs, {"stmt": None}, "stmt", "None (NoneType)", "text"),
-    (TimerArgs, {"stmt": "x", "setup": 1}, "setup", "1 (int)", "text"),
     (TimerArgs, {"stmt": "x", "global_setup": "y"}, "global_setup", '"y"', "nothing: C++ only"),
     (TimerArgs, {"stmt": "x", "language": "rust"}, "language", '"rust"', None),
     (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", None, THREADS),
@@ -315,17 +288,14 @@ def test_values_of_any_type_are_accepted_or_a_definition_error(
         (Operator("a", no_cpp=None), "subject.no_cpp"),
         (Operator("a", shapes=[2]), "subject.shapes"),
         (Operator("a", shapes={1: (2,)}), "subject.shapes"),
-        (Operator("a", shapes={"x": [2]}), "subject.shapes"),
         (Operator("a", shapes={"x": (-1,)}), "subject.shapes"),
         (Operator("a", dtype=""), "subject.dtype"),
         (Operator("a", seed=-1), "subject.seed"),
         (Layer(3), "subject.type"),
         (Layer("add", [Use("Net", "a")]), "subject.uses"),
-        (Layer("add", (Use("Net", "a"), {"model": "Net"})), "subject.uses"),
         (Layer("add", (Use("", "a"),)), "subject.uses[0].model"),
         (Layer("add", (Use("Net", "a"), Use("Net", None))), "subject.uses[1].path"),
         (Layer("add", (Use("Net", "a", 0),)), "subject.uses[0].count"),
-        (Layer("add", (Use("Net", "a", True),)), "subject.uses[0].count"),
         (Model(None), "subject.name"),
     ],
 )
@@ -358,7 +328,6 @@ def refused(name: str, value: Any, field: str) -> None:
         ((ExpectedTensor("y", sum=float("nan")),), "expected[0].sum"),
         ((ExpectedTensor("y", sum=10**400),), "expected[0].sum"),
         ((ExpectedTensor("y", tolerance=-1),), "expected[0].tolerance"),
-        ((ExpectedTensor("y", tolerance=True),), "expected[0].tolerance"),
     ],
 )
 def test_a_mistake_in_what_is_expected_names_its_field(expected: Any, field: str) -> None:

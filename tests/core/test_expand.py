@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import string
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from instruction_counts.core.api import (
     Operator,
     TimerArgs,
 )
-from instruction_counts.core.errors import deferring
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
@@ -52,8 +50,6 @@ MODULE = GroupedModules(
     autograd=True,
 )
 
-SUITE = Path(__file__).parents[1] / "fixtures" / "like_pytorch.py"
-
 
 def identity(case: Case) -> tuple[Any, ...]:
     """What tells a case from every other."""
@@ -65,14 +61,6 @@ def only(group: GroupedBenchmark, *modes: object) -> Case:
     """The one case of a group at one thread in the given modes."""
     (case,) = (case for case in materialize({("a",): group}) if identity(case)[1:] == (*modes, 1))
     return case
-
-
-def suite_cases() -> tuple[Case, ...]:
-    """The cases of the definition above, loaded as a program loads it."""
-    namespace: dict[str, Any] = {}
-    with deferring():
-        exec(compile(SUITE.read_text(), SUITE, "exec"), namespace)  # noqa: S102 - definitions are code
-    return materialize(namespace["BENCHMARKS"])
 
 
 # The code of each mode
@@ -226,9 +214,6 @@ def test_only_scripted_cases_carry_a_model() -> None:
 
 # Which cases there are
 
-
-# Generated definitions
-
 NAMES = st.text(string.ascii_lowercase, min_size=2, max_size=5).map("v_{}".format)
 THREADS = st.integers(1, 8) | st.lists(st.integers(1, 8), min_size=1, max_size=3, unique=True).map(
     tuple
@@ -291,35 +276,6 @@ def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) 
 # A whole file
 
 
-def test_a_suite_in_pytorchs_manner_gives_these_cases() -> None:
-    """Each label has as many cases as its modes, languages and thread counts ask for."""
-    counts: dict[str, int] = {}
-    for case in suite_cases():
-        label = " / ".join(case.label)
-        counts[label] = counts.get(label, 0) + 1
-    expected = {
-        "Allocation / nothing": 2,
-        "Allocation / overloads / Options / Case:  0": 1,
-        "Allocation / overloads / Options / Case:  1": 1,
-        "Allocation / overloads / Plain": 1,
-        "Pointwise / Math / subtract / in place": 4,
-        "Pointwise / Math / subtract / promoted": 4,
-        "Pointwise / Math / divide / Case:  0": 2,
-        "Pointwise / Math / divide / Case:  1": 2,
-        "Pointwise / Math / divide / Case:  2": 1,
-        "Pointwise / Math / negate": 2,
-        "Indexing / [0, ..., 0]": 2,
-        "Indexing / [None, 0]": 2,
-        "Indexing / by tensor": 4,
-        "Layers / Tanh": 4,
-        "Layers / GRU": 2,
-        "Layers / AvgPool2d": 4,
-        "Training": 16,
-        "Explicit / seed": 1,
-    }
-    assert expected == counts
-
-
 def _with_gradient(**arguments: Any) -> GroupedBenchmark:
     return GroupedStmts(
         "y = x * w",
@@ -332,21 +288,13 @@ def _with_gradient(**arguments: Any) -> GroupedBenchmark:
     )
 
 
-@pytest.mark.parametrize(
-    ("runtime", "language", "expected"),
-    [
-        (EAGER, PYTHON, "y.backward(g)"),
-        (JIT, PYTHON, "y.backward(g)"),
-        (EAGER, CPP, "y.backward(g);"),
-        (JIT, CPP, "y.toTensor().backward(g);"),
-    ],
-)
-def test_the_backward_pass_starts_from_the_gradient_that_is_named(
-    runtime: RuntimeMode, language: Language, expected: str
-) -> None:
+def test_the_backward_pass_starts_from_the_gradient_that_is_named() -> None:
     """An output that is no scalar needs one."""
-    case = only(_with_gradient(gradient="g"), runtime, BACKWARD, language)
-    assert expected == case.timer_args.stmt.splitlines()[-1]
+    group = _with_gradient(gradient="g")
+    modes = product([EAGER, JIT], [BACKWARD], [PYTHON, CPP])
+    stmts = [only(group, *mode).timer_args.stmt for mode in modes]
+    expected = ["y.backward(g)", "y.backward(g);", "y.backward(g)", "y.toTensor().backward(g);"]
+    assert expected == [stmt.splitlines()[-1] for stmt in stmts]
 
 
 @pytest.mark.parametrize(

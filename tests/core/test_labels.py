@@ -31,10 +31,3 @@ def test_a_key_comes_back_from_its_values() -> None:
 
     assert ["c++", "torchscript", "backward"] == list(key.as_values.values())[1:4]
     assert key == CaseKey.of_values(key.as_values)
-
-
-def test_a_further_runtime_is_spelled_too() -> None:
-    """Nobody else has to know of it."""
-    mode = RuntimeMode.new("DREAMT", "Dreamt")
-
-    assert mode is by_option(RuntimeMode)["dreamt"]

@@ -57,21 +57,19 @@ def test_a_registered_runtime_gives_cases_of_its_own(fused: Runtime) -> None:
 
 
 def test_a_mode_is_itself_after_a_round_trip(fused: Runtime) -> None:
-    """By its value, as results hold it, and pickled."""
+    """By its value, as results hold it, and pickled; a typing error in a file is no mode."""
     assert fused.mode is RuntimeMode("Fused")
     assert fused.mode is pickle.loads(pickle.dumps(fused.mode))  # noqa: S301 - our own
-
-
-def test_a_value_that_nobody_registered_is_no_runtime() -> None:
-    """A typing error in a result file is no mode."""
     with pytest.raises(ValueError, match="is not a valid RuntimeMode"):
         RuntimeMode("Unheard of")
 
 
-def test_a_runtime_cannot_be_registered_twice(fused: Runtime) -> None:
-    """One of both would be hidden."""
+def test_a_runtime_is_registered_once_and_needs_a_signature(fused: Runtime) -> None:
+    """One of both would be hidden, and the inputs would not be known."""
     with pytest.raises(ValueError, match="registered already"):
         register(fused)
+    with pytest.raises(DefinitionError, match=f'runtime "{fused.mode.option}" needs it'):
+        GroupedStmts("y = x", runtimes=("fused",))
 
 
 @pytest.mark.parametrize("runtimes", [("unheard",), ("eager",), ("explicit",), "torchscript"])
@@ -90,9 +88,3 @@ def test_a_runtime_with_a_flag_can_be_asked_for_by_name(name: str) -> None:
     )
 
     assert by_flag == by_name
-
-
-def test_a_runtime_needs_a_signature(fused: Runtime) -> None:
-    """The inputs would not be known."""
-    with pytest.raises(DefinitionError, match=f'runtime "{fused.mode.option}" needs it'):
-        GroupedStmts("y = x", runtimes=("fused",))

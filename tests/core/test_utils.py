@@ -40,11 +40,6 @@ def columns(*rows: tuple[str, str]) -> str:
     return "\n".join([HEADER, RULE, *(f"{python:<40} | {cpp}" for python, cpp in rows)])
 
 
-def flatten_any(schema: Any) -> dict[tuple[str, ...], Any]:
-    """`flatten`, for schemas that the type checker would refuse."""
-    return flatten(schema)
-
-
 def tree_leaves(tree: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     """The leaves of a tree with string keys, found by another way than the code under test."""
     stack, leaves = [(prefix, tree)], {}
@@ -68,10 +63,8 @@ def tree_leaves(tree: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...]
         ({("a", "b"): ADD}, {("a", "b"): ADD}),
         ({("a", "b"): {("c", "d"): ADD}}, {("a", "b", "c", "d"): ADD}),
         ({"a": {None: ADD, "b": MUL}}, {("a",): ADD, ("a", "b"): MUL}),
-        ({None: {"a": ADD}}, {("a",): ADD}),
         ({"a": {(): ADD}}, {("a",): ADD}),
         ({"a": {"": ADD}}, {("a",): ADD}),
-        ({("a", None, "b"): ADD}, {("a", "b"): ADD}),
         ({"a": {}, "b": ADD}, {("b",): ADD}),
         ({("a",): {"b": ADD}, "a": {"c": MUL}}, {("a", "b"): ADD, ("a", "c"): MUL}),
         (
@@ -82,7 +75,7 @@ def tree_leaves(tree: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...]
 )
 def test_keys_of_every_kind_become_labels(schema: Any, expected: Any) -> None:
     """Strings add one part, tuples several; None and empty ones add nothing."""
-    assert list(expected.items()) == list(flatten_any(schema).items())
+    assert list(expected.items()) == list(flatten(schema).items())
 
 
 @pytest.mark.parametrize(
@@ -90,17 +83,14 @@ def test_keys_of_every_kind_become_labels(schema: Any, expected: Any) -> None:
     [
         ({"a": {"b": ADD}, ("a", "b"): MUL}, ("a", "b"), "label", "a / b"),
         ({("a", "b"): ADD, "a": {None: {"b": ADD}}}, ("a", "b"), "label", "a / b"),
-        ({"a": {"b": {None: ADD, (): MUL}}}, ("a", "b"), "label", "a / b"),
         ({"a": {1: ADD}}, ("a",), "key", "1 (int)"),
         ({"a": {("b", 1): ADD}}, ("a",), "key", "('b', 1) (tuple)"),
         ({"a": {frozenset("a"): ADD}}, ("a",), "key", "frozenset({'a'}) (frozenset)"),
         ({"a": {"b": None}}, ("a", "b"), "value", "None (NoneType)"),
         ({"a": {"b": "x + y"}}, ("a", "b"), "value", '"x + y"'),
-        ({"a": {"b": TimerArgs}}, ("a", "b"), "value", f"{TimerArgs!r} (type)"),
         ({}, None, "BENCHMARKS", "no benchmark"),
         ({"a": {"b": {}}, None: {}}, None, "BENCHMARKS", "no benchmark"),
         ({None: ADD}, (), "label", "nothing"),
-        (ADD, (), "label", "nothing"),
     ],
 )
 def test_a_mistake_in_a_schema_is_placed(
@@ -108,7 +98,7 @@ def test_a_mistake_in_a_schema_is_placed(
 ) -> None:
     """A label twice, a key or a value of another type, nothing at all, or no label."""
     with pytest.raises(DefinitionError) as caught:
-        flatten_any(schema)
+        flatten(schema)
     error = caught.value
     assert (label, field, found) == (error.label, error.field, error.found)
 
@@ -116,7 +106,7 @@ def test_a_mistake_in_a_schema_is_placed(
 @given(TREES)
 def test_every_leaf_is_kept_exactly_once(tree: Any) -> None:
     """Nothing is lost, nothing doubled, and every leaf stands under its path."""
-    assert tree_leaves(tree) == flatten_any(tree)
+    assert tree_leaves(tree) == flatten(tree)
 
 
 # parse_stmts
@@ -125,13 +115,9 @@ def test_every_leaf_is_kept_exactly_once(tree: Any) -> None:
 @pytest.mark.parametrize(
     ("row", "python", "cpp"),
     [
-        (f"{'x' * 40} | y;", "x" * 40, "y;"),
-        (f"{'x | y':<40} | x | y;", "x | y", "x | y;"),
         (f"{'x':<40} |", "x", ""),
-        (f"{'x':<40} | ", "x", ""),
         (f"{'x':<40} |     y;   ", "x", "    y;"),
         ("", "", ""),
-        (f"{'x':<40} | {'y' * 90}", "x", "y" * 90),
     ],
 )
 def test_a_row_is_cut_at_the_fortieth_character(row: str, python: str, cpp: str) -> None:
@@ -143,7 +129,6 @@ def test_a_row_is_cut_at_the_fortieth_character(row: str, python: str, cpp: str)
     ("text", "found"),
     [
         ("", '""'),
-        ("Python | C++", '"Python | C++"'),
         (f"{'Python':<39} | C++\n{RULE}", f'"{"Python":<39} | C++"'),
         (f"{'python':<40} | c++\n{RULE}", f'"{"python":<40} | c++"'),
         (HEADER, '""'),
@@ -168,6 +153,8 @@ def test_columns_come_out_as_they_went_in(rows: list[tuple[str, str]], width: in
     text = f"\n{textwrap.indent(columns(*rows), ' ' * width)}\n"
     expected = ("\n".join(row[0] for row in rows), "\n".join(row[1] for row in rows))
     assert expected == parse_stmts(text)
+    lines = [(python.strip(), cpp.strip()) for python, cpp in rows]
+    assert lines == list(iter_parsed_lines(columns(*rows)))
 
 
 @given(st.text() | SHAPED_TEXT)
@@ -176,13 +163,3 @@ def test_any_text_is_two_columns_or_a_definition_error(text: str) -> None:
     with contextlib.suppress(DefinitionError):
         python, cpp = parse_stmts(text)
         assert python.count("\n") == cpp.count("\n")
-
-
-# iter_parsed_lines
-
-
-@given(COLUMNS)
-def test_parsed_lines_are_the_lines_of_the_two_texts(rows: list[tuple[str, str]]) -> None:
-    """Both functions read the same columns."""
-    expected = [(python.strip(), cpp.strip()) for python, cpp in rows]
-    assert expected == list(iter_parsed_lines(columns(*rows)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedVariants
+from instruction_counts.core.api import GroupedSetup, GroupedVariants
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Language
 from instruction_counts.core.variants import VariantsBlock, pair_lines, parse_block
@@ -21,11 +20,6 @@ SECTIONS = st.dictionaries(LABELS, st.lists(st.tuples(PY_LINES, CPP_LINES), max_
 SHAPED_TEXT = st.lists(
     st.sampled_from(["# @a", "// @a", "# @", "# @setup", "// @Global Setup", "x", "", "  y;", "#"])
 ).map("\n".join)
-
-
-def stmts(variants: dict[tuple[str, ...], GroupedBenchmark]) -> dict[tuple[str, ...], Any]:
-    """The two statements of each benchmark."""
-    return {label: (group.py_fwd_stmt, group.cpp_fwd_stmt) for label, group in variants.items()}
 
 
 @pytest.mark.parametrize(
@@ -90,34 +84,11 @@ def test_lines_stand_under_their_label(block: str, cases: dict[str, tuple[str, .
     assert cases == parse_block(block, Language.PYTHON).cases
 
 
-@pytest.mark.parametrize(
-    ("py_cases", "cpp_cases", "expected"),
-    [
-        ({}, {}, {}),
-        ({}, {"a": ("x;",)}, {("a",): (None, "x;")}),
-        ({"": ("x",)}, {}, {(): ("x", None)}),
-        ({"": ("x", "y")}, {}, {("Case:  0",): ("x", None), ("Case:  1",): ("y", None)}),
-        (
-            {"a": ("x",)},
-            {"a": ("x;", "y;")},
-            {("a", "Case:  0"): ("x", "x;"), ("a", "Case:  1"): (None, "y;")},
-        ),
-        ({"a": ("x",)}, {"b": ("y;",)}, {("a",): ("x", None), ("b",): (None, "y;")}),
-    ],
-)
-def test_the_lines_of_a_label_pair_up_by_position(
-    py_cases: dict[str, tuple[str, ...]],
-    cpp_cases: dict[str, tuple[str, ...]],
-    expected: dict[tuple[str, ...], tuple[str | None, str | None]],
-) -> None:
-    """A position that is blank on one side has one language; blank on both, it is no case."""
-    assert expected == pair_lines(py_cases, cpp_cases)
-
-
 def test_case_numbers_are_two_wide() -> None:
-    """They sort as text as they do as numbers."""
-    labels = [label[-1] for label in pair_lines({"a": ("x",) * 11}, {})]
-    assert ["Case:  0", "Case:  9", "Case: 10"] == [labels[0], labels[9], labels[10]]
+    """They sort as text as they do as numbers; a line without a label that is alone has none."""
+    labels = list(pair_lines({"": ("x",) * 11}, {}))
+    assert [("Case:  0",), ("Case:  9",), ("Case: 10",)] == [labels[0], labels[9], labels[10]]
+    assert {(): ("x", None)} == pair_lines({"": ("x",)}, {})
 
 
 def test_labels_of_python_come_before_those_only_in_cpp() -> None:
@@ -153,7 +124,10 @@ def test_generated_blocks_pair_up_line_by_line(sections: dict[str, list[tuple[st
             suffix = () if len(pairs) == 1 else (f"Case: {number:>2}",)
             expected[label, *suffix] = pair
     assume(expected)
-    assert expected == stmts(GroupedVariants(py_block, cpp_block))
+    variants = GroupedVariants(py_block, cpp_block)
+    assert expected == {
+        label: (group.py_fwd_stmt, group.cpp_fwd_stmt) for label, group in variants.items()
+    }
 
 
 @given(st.text() | SHAPED_TEXT, st.text() | SHAPED_TEXT)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from instruction_counts.domain.bounds import seconds_of, span
 
@@ -39,13 +37,6 @@ def test_what_is_no_duration_is_refused(written: object) -> None:
     """With what is one."""
     with pytest.raises(ValueError, match="expected a duration: 90"):
         seconds_of(written)
-
-
-@given(st.integers(1, 10**5), st.sampled_from([("s", 1), ("m", 60), ("h", 3600)]))
-def test_units_multiply(number: int, unit: tuple[str, int]) -> None:
-    """As everywhere."""
-    name, factor = unit
-    assert number * factor == seconds_of(f"{number}{name}")
 
 
 @pytest.mark.parametrize(

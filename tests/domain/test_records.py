@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
@@ -13,10 +11,12 @@ from tests.fakes import OK, failed, make_case, make_record
 
 
 def test_a_record_has_the_identity_of_its_case() -> None:
-    """It is found again in another run."""
-    case = make_case("a", "b", language=Language.CPP, num_threads=2)
+    """It is found again in another run, and holds the code that was executed."""
+    case = make_case("a", "b", language=Language.CPP, num_threads=2, stmt="x - y")
+    record = Record.of(case, "new", OK)
 
-    assert ("new", case.key) == Record.of(case, "new", OK).identity
+    assert ("new", case.key) == record.identity
+    assert ("x - y", "x = y = 1", "") == (record.stmt, record.setup, record.global_setup)
 
 
 @pytest.mark.parametrize(
@@ -31,23 +31,9 @@ def test_a_record_has_the_identity_of_its_case() -> None:
     ],
 )
 def test_each_mode_is_part_of_the_identity(other: Record) -> None:
-    """Two of them are never taken for one."""
+    """Two of them are never taken for one; code and outcome are no part of it."""
     assert make_record("a").identity != other.identity
-
-
-@pytest.mark.parametrize("other", [{"stmt": "other"}, {"outcome": failed()}])
-def test_code_and_outcome_are_no_part_of_the_identity(other: dict[str, Any]) -> None:
-    """A case stays the same one when it is changed or fails."""
-    assert make_record("a").identity == make_record("a", **other).identity
-
-
-def test_a_record_holds_the_code_that_was_run() -> None:
-    """Statement, setup and global setup, as they were executed."""
-    record = make_record("a", stmt="x - y")
-
-    assert "x - y" == record.stmt
-    assert "x = y = 1" == record.setup
-    assert "" == record.global_setup
+    assert make_record("a").identity == make_record("a", stmt="other", outcome=failed()).identity
 
 
 # Failures

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -92,14 +91,6 @@ def body(*lines: str) -> str:
 def function(name: str) -> Function:
     """A function of which nothing but the name is known."""
     return Function("???", "???", name)
-
-
-def self_cost_by_name(profile: CallgrindProfile) -> Counter[str]:
-    """Costs, added up over objects and files."""
-    costs: Counter[str] = Counter()
-    for key, cost in profile.exclusive.items():
-        costs[key.name] += cost
-    return costs
 
 
 # What a profile says
@@ -249,21 +240,18 @@ def test_malformed_text_is_refused_with_its_place_and_what_was_expected(
     assert len(str(caught.value)) < 500
 
 
-def test_a_combined_file_is_refused_where_one_part_is_expected() -> None:
-    """Taking the first part for the whole would lose instructions."""
-    for reader in (read, read_totals):
-        with pytest.raises(CallgrindFormatError, match="one complete totals: line"):
-            reader(STORED / "four_parts.out")
-
-
-def test_no_proper_beginning_of_a_profile_is_taken_for_one(tmp_path: Path) -> None:
-    """A dump that was cut off must not count fewer instructions."""
+@pytest.mark.parametrize("reader", [read, read_totals])
+def test_no_beginning_of_a_file_is_taken_for_all_of_it(
+    tmp_path: Path, reader: Callable[[Path], object]
+) -> None:
+    """A dump that was cut off, or one part of several, must not count fewer instructions."""
+    with pytest.raises(CallgrindFormatError, match="one complete totals: line"):
+        reader(STORED / "four_parts.out")
     whole, path = (STORED / "window.out").read_bytes(), tmp_path / "cut"
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        for reader in (read, read_totals):
-            with pytest.raises(CallgrindFormatError):
-                reader(path)
+        with pytest.raises(CallgrindFormatError):
+            reader(path)
 
 
 @pytest.mark.parametrize("text", ["# x\nevents: Cy\ntotals: 5\n", "# x\ntotals: 5\n"])
@@ -278,25 +266,53 @@ def test_totals_of_something_else_are_refused(tmp_path: Path, text: str) -> None
 # Stored profiles
 
 
+ROW = re.compile(r" *([\d,]+)  [^:]*:(.*?)(?: \[(?:/[^\]]*|\?\?\?)\])?")
+
+
+def annotated(path: Path) -> Counter[str]:
+    """What ``callgrind_annotate`` says that each function costs itself, added up over files."""
+    options = ["--threshold=100", "--show-percs=no", "--inclusive=no", "--auto=no", "--show=Ir"]
+    command = ["callgrind_annotate", *options, str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert not done.stderr
+    costs: Counter[str] = Counter()
+    for line in done.stdout.partition("file:function")[2].splitlines():
+        row = ROW.fullmatch(line)
+        if row is not None:
+            costs[re.sub(r"'\d+$", "", row[2])] += int(row[1].replace(",", ""))
+    return costs
+
+
+@pytest.mark.skipif(
+    shutil.which("callgrind_annotate") is None, reason="callgrind_annotate is not installed"
+)
 @pytest.mark.parametrize("path", ONE_PART, ids=lambda path: path.stem)
-def test_self_costs_of_a_stored_profile_add_up_to_its_totals(path: Path) -> None:
-    """No line is lost and none is counted twice; reading only the totals gives the same."""
+def test_self_costs_agree_with_callgrind_annotate(path: Path) -> None:
+    """Function by function, added up over files; a callee is where its cost stands.
+
+    No line is lost and none is counted twice; reading only the totals gives the same.
+    """
     profile = read(path)
+    costs: Counter[str] = Counter()
+    for key, cost in profile.exclusive.items():
+        costs[key.name] += cost
+
+    assert annotated(path) == costs
+    assert {callee for _, callee in profile.calls if callee.name in costs} <= {*profile.exclusive}
     assert sum(profile.exclusive.values()) == profile.totals == read_totals(path)
 
 
-def test_recursive_calls_are_all_counted() -> None:
-    """fib(0) to fib(9) call fib 266 times from inside."""
-    calls = read(STORED / "recursion.out").calls
-    numbers = [n for (one, other), (n, _) in calls.items() if one.name == other.name == "fib"]
-    assert numbers == [266]
+@pytest.mark.parametrize("name", ["recursion", "jumps_and_addresses", "cache_events"])
+def test_recursive_calls_are_all_counted(name: str) -> None:
+    """fib(0) to fib(9) call fib 266 times from inside, with whatever options it was recorded.
 
+    That is, with jumps and addresses, or with a simulated cache: functions cost the same.
+    """
+    profile = read(STORED / f"{name}.out")
+    calls = profile.calls.items()
 
-@pytest.mark.parametrize("other", ["jumps_and_addresses", "cache_events"])
-def test_options_of_callgrind_do_not_change_what_the_functions_cost(other: str) -> None:
-    """The same program, recorded with jumps and addresses, or with a simulated cache."""
-    expected = read(STORED / "recursion.out")
-    assert read(STORED / f"{other}.out").exclusive == expected.exclusive
+    assert [266] == [n for (one, other), (n, _) in calls if one.name == other.name == "fib"]
+    assert profile.exclusive == read(STORED / "recursion.out").exclusive
 
 
 # Properties
@@ -354,67 +370,3 @@ def test_a_damaged_profile_is_read_or_refused(tmp_path: Path, content: bytes) ->
             assert totals() >= 0
         except CallgrindFormatError:
             continue
-
-
-# Freshly recorded
-
-CPP_PROGRAM = """\
-#include <cstdio>
-#include <functional>
-#include <map>
-#include <string>
-template <class F> __attribute__((noinline)) int repeat(F f, int n) {
-  return n ? f(n) + repeat(f, n - 1) : 0;
-}
-int main() {
-  std::function<int(int)> thrice = [](int x) { return x * 3; };
-  std::map<std::string, int> table;
-  for (int i = 0; i < 20; i++) table[std::to_string(i)] += thrice(i);
-  std::printf("%d\\n", repeat(thrice, 10) + (int)table.size());
-}
-"""
-
-
-@pytest.fixture(scope="session", params=["c++", "python"])
-def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program, recorded from its first to its last instruction."""
-    missing = [tool for tool in ("valgrind", "callgrind_annotate", "g++") if not shutil.which(tool)]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    folder = tmp_path_factory.mktemp("recorded")
-    command = [sys.executable, "-I", "-S", "-c", "print(sum(i * i for i in range(100)))"]
-    if request.param == "c++":
-        source, program = folder / "program.cpp", folder / "program"
-        source.write_text(CPP_PROGRAM)
-        subprocess.run(["g++", "-g", "-O1", source, "-o", program], check=True, timeout=600)
-        command = [str(program)]
-    path = folder / "callgrind.out"
-    options = ["-q", "--tool=callgrind", "--vgdb=no", f"--callgrind-out-file={path}"]
-    subprocess.run(["valgrind", *options, *command], check=True, stdout=subprocess.DEVNULL)
-    return path
-
-
-ROW = re.compile(r" *([\d,]+)  [^:]*:(.*?)(?: \[(?:/[^\]]*|\?\?\?)\])?")
-
-
-def annotated(path: Path) -> Counter[str]:
-    """What ``callgrind_annotate`` says that each function costs itself, added up over files."""
-    options = ["--threshold=100", "--show-percs=no", "--inclusive=no", "--auto=no"]
-    command = ["callgrind_annotate", *options, str(path)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert not done.stderr
-    costs: Counter[str] = Counter()
-    for line in done.stdout.partition("file:function")[2].splitlines():
-        row = ROW.fullmatch(line)
-        if row is not None:
-            costs[re.sub(r"'\d+$", "", row[2])] += int(row[1].replace(",", ""))
-    return costs
-
-
-def test_self_costs_agree_with_callgrind_annotate(recorded: Path) -> None:
-    """Function by function, added up over files; a callee is where its cost stands."""
-    profile = read(recorded)
-
-    assert self_cost_by_name(profile) == annotated(recorded)
-    assert {callee for _, callee in profile.calls} <= profile.exclusive.keys()
-    assert sum(profile.exclusive.values()) == profile.totals == read_totals(recorded)

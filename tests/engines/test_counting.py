@@ -101,13 +101,11 @@ def test_what_disturbs_some_windows_does_not_count(extra: list[int], per_run: in
     assert per_run == counted(*totals(*pairs)).instructions.per_run
 
 
-def test_a_slope_that_is_no_integer_is_rounded() -> None:
-    """Half an instruction was never executed."""
-    assert 101 == counted(*totals((10, 50), (20, 1056))).instructions.per_run
-
-
 def test_the_windows_are_kept_in_their_order() -> None:
-    """With what was counted and allocated in each; what surrounds the loop cancels."""
+    """With what was counted and allocated in each; what surrounds the loop cancels.
+
+    Half an instruction was never executed, so that a slope is rounded.
+    """
     windows = [
         Dumped(runs, {ADD: cost}, allocations=3 + 2 * runs, allocated_bytes=100 + 64 * runs)
         for runs, cost in [(5, 50), (10, 100), (5, 51), (10, 102)]
@@ -121,49 +119,40 @@ def test_the_windows_are_kept_in_their_order() -> None:
         Window(10, 102, allocated(23, 740)),
     ) == result.instructions.windows
     assert allocated(2, 64) == result.metrics
+    assert 101 == counted(*totals((10, 50), (20, 1056))).instructions.per_run
 
 
 # How sure it is
 
 
 @pytest.mark.parametrize(
-    ("pairs", "exact"),
+    ("pairs", "exact", "spread"),
     [
-        ([(10, 100), (20, 200), (10, 100), (20, 200)], True),
-        ([(10, 100), (20, 200), (10, 101), (20, 200)], False),
-        ([(10, 100), (20, 200), (10, 100), (20, 201)], False),
-        ([(10, 100), (20, 201), (10, 100), (20, 201)], True),
+        ([(10, 100), (20, 200), (10, 100), (20, 200)], True, 0),
+        ([(10, 100), (20, 200), (10, 101), (20, 200)], False, 0),
+        ([(10, 100), (20, 200), (10, 100), (20, 201)], False, 0),
+        ([(10, 100), (20, 201), (10, 100), (20, 201)], True, 0),
+        ([(10, 100), (20, 200), (10, 100), (20, 260), (10, 120), (20, 220)], False, 6),
     ],
 )
-def test_a_count_is_exact_if_all_windows_agree(pairs: list[tuple[int, int]], exact: bool) -> None:
-    """Of each length among themselves."""
+def test_a_count_is_exact_if_all_windows_agree(
+    pairs: list[tuple[int, int]], exact: bool, spread: int
+) -> None:
+    """Of each length among themselves; the spread is that of one run, from neighbouring windows."""
     instructions = counted(*totals(*pairs)).instructions
 
-    assert exact == instructions.exact
+    assert (exact, spread) == (instructions.exact, instructions.spread)
     assert exact is not bool(instructions.varying)
-
-
-def test_the_spread_is_that_of_the_estimates() -> None:
-    """Of one run, from neighbouring windows."""
-    result = counted(*totals((10, 100), (20, 200), (10, 100), (20, 260), (10, 120), (20, 220)))
-
-    assert 6 == result.instructions.spread
 
 
 @pytest.mark.parametrize("noisy", [2, 3])
 def test_functions_that_vary_are_named(noisy: int) -> None:
     """In whichever windows they do: the three with the largest difference, largest first."""
     functions = [Function("a.so", "a.c", f"f{number}") for number in range(9)]
-    windows = [
-        Dumped(
-            runs,
-            {
-                function: 10 + (number == noisy) * place
-                for place, function in enumerate(functions, 1)
-            },
-        )
-        for number, runs in enumerate([1, 2, 1, 2])
-    ]
+    steady = dict.fromkeys(functions, 10)
+    windows = [Dumped(runs, steady) for runs in (1, 2, 1, 2)]
+    varying = {function: 10 + place for place, function in enumerate(functions, 1)}
+    windows[noisy] = attrs.evolve(windows[noisy], costs=varying)
 
     assert ("f8", "f7", "f6") == counted(*windows).instructions.varying
 
@@ -223,13 +212,11 @@ def test_functions_come_with_the_largest_first() -> None:
 
 def test_a_function_that_calls_itself_is_not_counted_twice() -> None:
     """Its own cost holds all its levels."""
-    windows = [
-        Dumped(runs, {ADD: 10 * runs}, calls={(ADD, ADD): (runs, 9 * runs)}) for runs in (1, 2)
-    ]
+    calls = {(ADD, ADD): (1, 9)}
+    windows = [Dumped(1, {ADD: 10}, calls=calls), Dumped(2, {ADD: 20}, calls=calls)]
     (cost,) = counted(*windows).functions.costs
 
-    assert 10 == cost.exclusive
-    assert 10 == cost.inclusive
+    assert (10, 10) == (cost.exclusive, cost.inclusive)
 
 
 # Threads

@@ -14,14 +14,10 @@ def test_the_default_comes_first() -> None:
     assert [registry.DEFAULT, "timer"] == [entry.name for entry in registry.engines()]
 
 
-def test_an_unknown_engine_is_refused() -> None:
-    """The error names those that there are."""
+def test_an_unknown_engine_and_what_an_engine_cannot_do_are_refused() -> None:
+    """The error names those that there are, and that can."""
     with pytest.raises(UsageError, match='unknown engine "abacus"'):
         registry.engine_named("abacus")
-
-
-def test_what_an_engine_cannot_do_is_refused() -> None:
-    """The error names the engines that can."""
     with pytest.raises(UsageError, match="--pin-isa requires the fork engine"):
         registry.require("timer", Ability.PINNED_ISA, "--pin-isa")
     registry.require("fork", Ability.PINNED_ISA, "--pin-isa")

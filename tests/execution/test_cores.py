@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -22,11 +23,6 @@ from tests.process import ROOT
 from tests.waiting import comes_true
 
 CORES = st.sets(st.integers(0, 12), min_size=1, max_size=8).map(lambda cores: tuple(sorted(cores)))
-
-
-def is_contiguous(cores: Sequence[int]) -> bool:
-    """Whether each core lies next to the one before it."""
-    return list(cores) == list(range(cores[0], cores[0] + len(cores)))
 
 
 # The option
@@ -73,19 +69,12 @@ def test_the_widest_is_the_longest_contiguous_run(cores: tuple[int, ...], widest
 
 
 def test_a_reservation_leaves_long_runs_whole() -> None:
-    """One core comes from the shortest run that has it."""
-    with PoolOfItsOwn(0, 1, 2, 4).reserve(1) as cores:
-        assert (4,) == cores
-
-
-def test_cores_come_back_after_an_exception() -> None:
-    """A lane that fails does not keep what it was lent."""
-    pool = PoolOfItsOwn(0)
+    """One core comes from the shortest run that has it, also after a lane that failed."""
+    pool = PoolOfItsOwn(0, 1, 2, 4)
     with pytest.raises(ValueError, match="lane"), pool.reserve(1):
         raise ValueError("lane")
-
     with pool.reserve(1) as cores:
-        assert (0,) == cores
+        assert (4,) == cores
 
 
 @settings(max_examples=25)
@@ -100,7 +89,8 @@ def test_no_core_is_lent_twice_and_all_are_contiguous(
     def reserve(count: int) -> None:
         with pool.reserve(min(count, pool.widest)) as lent:
             with lock:
-                if held & set(lent) or not is_contiguous(lent) or not set(lent) <= set(cores):
+                is_contiguous = lent == tuple(range(lent[0], lent[0] + len(lent)))
+                if held & set(lent) or not is_contiguous or not set(lent) <= set(cores):
                     wrong.append(lent)
                 held.update(lent)
             time.sleep(0.0005)
@@ -165,10 +155,11 @@ def test_a_wait_that_is_cancelled_ends_without_cores(tmp_path: Path) -> None:
     assert ["core-0", "holder-0"] == sorted(path.name for path in tmp_path.iterdir())
 
 
-def test_a_ticket_that_nobody_holds_is_removed(tmp_path: Path) -> None:
-    """Its process was killed while it waited."""
+def test_what_is_left_in_the_folder_costs_nothing(tmp_path: Path) -> None:
+    """The ticket of a process that was killed is removed; on a full disk no holder is known."""
     left = tmp_path / f"ticket-{0:020d}-1-1-{1:x}"
     left.touch()
+    (tmp_path / "holder-0").symlink_to("/dev/full")
     with shared_pool(tmp_path, 0).reserve(1) as cores:
         assert (0,) == cores
 
@@ -233,6 +224,15 @@ def test_who_waits_says_once_for_whom(tmp_path: Path) -> None:
     assert [f'waiting for a core: held by process {process.pid}, "{arguments}"'] == said
 
 
+def test_a_program_without_arguments_is_told_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook's, or one that uses the Python interface."""
+    monkeypatch.setattr("sys.argv", ["/home/me/measure.py"])
+    with shared_pool(tmp_path, 0).reserve(1):
+        assert f"{os.getpid()}\nmeasure.py" == (tmp_path / "holder-0").read_text()
+
+
 def test_nobody_is_told_of_lanes_of_the_same_process(tmp_path: Path) -> None:
     """They take turns all the time."""
     said: list[str] = []
@@ -245,10 +245,3 @@ def test_nobody_is_told_of_lanes_of_the_same_process(tmp_path: Path) -> None:
     lane.join()
 
     assert [] == said
-
-
-def test_a_disk_that_is_full_costs_only_the_remark(tmp_path: Path) -> None:
-    """Who holds a core is then not known to the others."""
-    (tmp_path / "holder-0").symlink_to("/dev/full")
-    with shared_pool(tmp_path, 0).reserve(1) as cores:
-        assert (0,) == cores

@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Sequence
 
 import attrs
 import pytest
@@ -113,29 +112,20 @@ class InterruptedEngine(FakeEngine):
 
     def __init__(self, when: str) -> None:
         super().__init__()
-        self._when = when
+        begin = getattr(self, when)
 
-    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
-        """Begin to start."""
-        super().start(orders, cores)
-        if self._when == "start":
+        def interrupted(*args: object) -> None:
+            begin(*args)
             raise KeyboardInterrupt
 
-    def close(self) -> None:
-        """Begin to end."""
-        super().close()
-        if self._when == "close":
-            raise KeyboardInterrupt
+        setattr(self, when, interrupted)
 
 
 @pytest.mark.parametrize("when", ["start", "close"])
 def test_an_interrupt_while_one_engine_starts_or_ends_closes_the_others(when: str) -> None:
     """Ctrl-C may come twice; what the other engines run would go on without anybody."""
-    engines = {
-        "one": InterruptedEngine(when),
-        "two": InterruptedEngine(when),
-        "three": FakeEngine(),
-    }
+    interrupted = {name: InterruptedEngine(when) for name in ("one", "two")}
+    engines = {**interrupted, "three": FakeEngine()}
     orders = [WorkOrder(make_case("a"), Build(name)) for name in engines]
     events = execute(orders, lanes_of(engines, 0, number=1))
     with pytest.raises(KeyboardInterrupt), contextlib.closing(events):
@@ -157,27 +147,22 @@ def test_engines_are_started_with_their_orders_on_a_core_of_their_own() -> None:
     assert not engine.closed.is_set()
 
 
-def test_closing_early_leaves_no_lane_behind() -> None:
-    """Those that wait for an order or for cores start nothing more; every thread has ended."""
+@pytest.mark.parametrize("answer", [OK, failed(FailureKind.SIGNAL)])
+def test_closing_early_leaves_no_lane_behind(answer: Outcome) -> None:
+    """Those that wait for an order or for cores start nothing more; every thread has ended.
+
+    A case is not tried again whose process died because the run did.
+    """
     before = set(threading.enumerate())
-    orders = make_orders(10)
-    engine = HangingEngine(order.case.label for order in orders)
+    orders = make_orders(10, retries=9)
+    labels = [order.case.label for order in orders]
+    engine = HangingEngine(labels, {label: [answer] for label in labels})
     events = execute(orders, lanes_of(engine, 0, number=3))
     next(events)
     events.close()
 
     assert 1 == len(engine.calls)
     assert set() == {thread for thread in threading.enumerate() if thread.is_alive()} - before
-
-
-def test_a_killed_case_is_not_tried_again_after_an_interrupt() -> None:
-    """Its process died because the run did."""
-    engine = HangingEngine([LABEL], {LABEL: [failed(FailureKind.SIGNAL)]})
-    events = execute([make_order(*LABEL, retries=9)], lanes_of(engine, 0, number=1))
-    next(events)
-    events.close()
-
-    assert 1 == len(engine.calls)
 
 
 def test_builds_take_turns_on_one_lane() -> None:
@@ -270,7 +255,6 @@ try:
     list(execute(make_orders(2), lanes_of(engine, 0, number=1000)))
 except RuntimeError as error:
     print(error, engine.closed.is_set(), flush=True)
-import contextlib
 import os
 os._exit(0)  # the threads that did start wait for ever
 """
@@ -283,17 +267,12 @@ def test_lanes_that_cannot_start_end_the_engines() -> None:
     assert ("can't start new thread True\n", "") == (done.stdout, done.stderr)
 
 
-def test_a_disk_that_fills_up_is_named_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_disk_that_fills_up_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases that cannot write fail in any way; why is said for all of them."""
     said: list[str] = []
     usage = types.SimpleNamespace(free=0)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
-    lanes = attrs.evolve(
-        lanes_of(FakeEngine({("case", "1"): [failed()], ("case", "2"): [failed()]}), 0),
-        notice=said.append,
-    )
-    list(execute(make_orders(3), lanes))
+    engine = FakeEngine({("case", number): [failed()] for number in "12"})
+    list(execute(make_orders(3), attrs.evolve(lanes_of(engine, 0), notice=said.append)))
 
     assert [True] == ["is full, and cases that write there fail" in text for text in said]

@@ -108,9 +108,9 @@ def test_files_name_a_runtime_and_a_metric(folder: Path) -> None:
 @pytest.mark.usefixtures("shown")
 def test_a_metric_is_stored(program: Program, folder: Path) -> None:
     """In the database and in files, which become each other."""
-    program("runs", "export", "1", "first.json", "--db", "runs.db")
+    program("runs", "show", "1", "--output", "first.json", "--db", "runs.db")
     program("runs", "import", "first.json", "--db", "again.db")
-    program("runs", "export", "1", "again.json", "--db", "again.db")
+    program("runs", "show", "1", "--output", "again.json", "--db", "again.db")
     cases = json.loads((folder / "again.json").read_text())["cases"]
     outcomes = [case["outcome"] for case in cases]
 

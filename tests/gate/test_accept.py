@@ -17,7 +17,7 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.gate.accept import Acceptance, accept
-from instruction_counts.gate.baseline import Baseline
+from instruction_counts.gate.baseline import Baseline, Head
 from tests.builders import counted, cpp, key, side
 from tests.fakes import failed, make_record
 
@@ -51,14 +51,6 @@ def test_a_baseline_is_made_from_a_run() -> None:
         accepted(before, run(a=1500, b=2000, c=7)).after
     )
     assert before == accepted(before, run(a=1000, b=2000)).after
-
-
-def test_cases_outside_the_run_and_the_selection_stay() -> None:
-    """A part of a suite can be accepted."""
-    before = first(a=1000, b=2000)
-    after = accept(before, run(a=1500), {key("a"): before.cases[key("a")]}).after
-
-    assert {"a": 1500, "b": 2000} == counts(after)
 
 
 def test_counts_that_differ_by_noise_stay() -> None:
@@ -123,15 +115,6 @@ def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
     assert programs[1].digests == case.executed.executed.digests
 
 
-def test_selected_cases_that_the_run_lacks_are_dropped_when_asked() -> None:
-    """Otherwise they stay, and are listed."""
-    before = first(a=1000, gone=2000)
-    found = [accepted(before, run(a=1000), prune=prune) for prune in (False, True)]
-
-    assert [{"a": 1000, "gone": 2000}, {"a": 1000}] == [counts(change.after) for change in found]
-    assert [(key("gone"),)] * 2 == [change.absent for change in found]
-
-
 @pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time(60)])
 def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
     """It was skipped, or left out for want of time; the next run has it again."""
@@ -175,19 +158,13 @@ def test_what_no_baseline_can_hold_is_refused(records: list[Record], message: st
 def test_cases_of_different_builds_are_not_mixed(
     facts: dict[str, str], options: dict[str, bool], *, refused: bool
 ) -> None:
-    """A file has one head, that holds for all its cases."""
+    """A file has one head, that holds for all its cases; a run of all of them brings its own."""
     new = side(cpp("a", outcome=counted(1500)), **facts)
     with pytest.raises(UsageError) if refused else contextlib.nullcontext():
         accepted(first(a=1000, b=2000), new, **options)
-
-
-def test_a_whole_run_of_another_build_is_accepted() -> None:
-    """No case stays."""
-    new = side(cpp("a", outcome=counted(1500)), allocator="steady")
     after = accepted(first(a=1000), new).after
 
-    assert 1500 == after.cases[key("a")].instructions
-    assert "steady" == after.head.allocator
+    assert (Head.of(new), {"a": 1500}) == (after.head, counts(after))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,8 +13,14 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.effects import NEVER, Effect
+from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import Outcome, Status
-from instruction_counts.gate.gate import FailOn, Level, apply_limits
+from instruction_counts.gate.gate import (
+    Level,
+    apply_limits,
+    check_values,
+    exceeded_in,
+)
 from instruction_counts.gate.limits import Limits, Rule
 from tests.builders import comparison, counted, cpp, difference, key
 
@@ -76,34 +85,6 @@ def test_only_what_got_worse_exceeds_a_limit(verdict: Verdict) -> None:
     assert not apply_limits(comparison(compared), LIMITS).fails
 
 
-def test_without_limits_whatever_got_worse_fails() -> None:
-    """By a single instruction, whatever the noise: the verdict has seen to that."""
-    compared = difference(BASE, BASE + 1, noise=100)
-
-    assert apply_limits(comparison(compared)).fails
-
-
-@pytest.mark.parametrize(
-    ("fail_on", "change", "fails"),
-    [
-        (FailOn.REGRESSION, 1, False),
-        (FailOn.REGRESSION, 500, True),
-        (FailOn.ANY, 1, True),
-        (FailOn.NEVER, 500, False),
-    ],
-)
-def test_it_can_be_chosen_what_fails(fail_on: FailOn, change: int, *, fails: bool) -> None:
-    """Limits, whatever got worse, or nothing."""
-    found = apply_limits(comparison(difference(BASE, BASE + change)), LIMITS, fail_on)
-
-    assert fails is found.fails
-
-
-def test_a_limit_of_never_is_never_exceeded() -> None:
-    """For a case that is only watched."""
-    assert Level.WITHIN is level(10**9, limits=Limits(Rule(hard=NEVER)))
-
-
 @pytest.mark.parametrize(
     ("verdict", "reason", "limits", "expected"),
     [
@@ -144,3 +125,82 @@ def test_a_case_with_other_code_is_new_and_one_without_a_count_missing(
     assert [Level.FAILS if limits == failing else Level.UNGUARDED for limits in every] == [
         apply_limits(compared, limits).findings[0].level for limits in every
     ]
+
+
+def test_without_limits_whatever_got_worse_fails_and_with_never_nothing() -> None:
+    """By a single instruction, whatever the noise: the verdict has seen to that."""
+    assert Level.FAILS is level(1, noise=100, limits=Limits())
+    assert Level.WITHIN is level(10**9, limits=Limits(Rule(hard=NEVER)))
+
+
+# As JSON
+
+HUNDRED = Limits(Rule(hard=Effect(absolute=100)))
+CASES = (
+    difference(1000, 2000, label="fails"),
+    difference(1000, 1050, label="within"),
+    Difference(key("other output"), None, None, Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS),
+)
+
+
+def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
+    """And not what failed for another reason."""
+    path = tmp_path / "check.json"
+    values = check_values(apply_limits(comparison(*CASES), HUNDRED), {})
+    path.write_text(json.dumps(values))
+
+    (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
+
+    assert {key("fails")} == exceeded_in(path)
+    assert {key("fails")} == exceeded_in(tmp_path / "check.json.gz")
+    assert frozenset() == exceeded_in(tmp_path / "the first has none.json")
+
+
+@pytest.mark.parametrize("verdict", OTHERS)
+def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) -> None:
+    """Else a crash in between would launder what exceeded its limit; the rest is forgotten."""
+    path = tmp_path / "check.json"
+    was_compared = verdict in {Verdict.SAME, Verdict.BETTER}
+    compared = difference(1000, 1000 if was_compared else 1101, label="a", verdict=verdict)
+    gate = apply_limits(comparison(compared), HUNDRED, exceeded_before={compared.key})
+    path.write_text(json.dumps(check_values(gate, {})))
+
+    assert (set() if was_compared else {compared.key}) == exceeded_in(path)
+
+
+def test_all_that_is_shown_is_in_the_file() -> None:
+    """Case by case."""
+    found = apply_limits(comparison(*CASES), HUNDRED)
+    case = check_values(found, {key("fails"): ["+1 kernels"]})["cases"][0]
+
+    assert {
+        "language": "c++",
+        "runtime": "eager",
+        "level": "fails",
+        "verdict": "worse",
+        "base": 1000,
+        "new": 2000,
+        "change": 1000,
+        "relative": 1.0,
+        "causes": ["+1 kernels"],
+    }.items() <= case.items()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "check.json:1:2: .*\n.*\n  expected  JSON"),
+        ("[]", "expected  a mapping\n.*--previous expects"),
+        ("{}", 'expected  a field "check_version"'),
+        ('{"check_version": 2}', "found     2 .*\n  expected  1, the only supported version"),
+        ('{"check_version": 1}', 'expected  a field "cases"'),
+        ('{"check_version": 1, "cases": [{}]}', '.cases.0.\n.*\n  expected  a field "label"'),
+    ],
+)
+def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    """A damaged state does not pass for an empty one."""
+    path = tmp_path / "check.json"
+    path.write_text(text)
+
+    with pytest.raises(DataError, match=message):
+        exceeded_in(path)

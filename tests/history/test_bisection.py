@@ -49,9 +49,9 @@ class FakeMeasurer:
         return self.differ(before, after)
 
 
-def found(measurer: FakeMeasurer, *, thorough: bool = False) -> Bisection:
+def found(measurer: FakeMeasurer) -> Bisection:
     """What a search over all builds finds."""
-    return bisect(len(measurer.counts), measurer, thorough=thorough)
+    return bisect(len(measurer.counts), measurer)
 
 
 @attrs.frozen
@@ -170,22 +170,8 @@ def test_broken_builds_at_the_ends_are_left_out(
     assert broken == {*result.broken}
 
 
-def test_changes_that_cancel_out_are_found_by_a_thorough_search() -> None:
-    """It measures every build."""
-    counts = [1000] * 4 + [2000] * 4 + [1000] * 4
-
-    assert [(), (Change(3, 4), Change(7, 8))] == [
-        found(FakeMeasurer(counts), thorough=thorough).changes for thorough in (False, True)
-    ]
-
-
 def test_a_change_in_small_steps_is_reported_as_gradual() -> None:
     """No two neighbours differ by more than the noise, but the ends do."""
     (change,) = found(FakeMeasurer([1000, 1008, 1016, 1024])).changes
 
     assert change.gradual
-
-
-def test_an_outlier_that_makes_the_ends_differ_is_no_change() -> None:
-    """Measured once more, it is gone."""
-    assert () == found(FakeMeasurer([1000] * 12, outliers={11: 5000})).changes

@@ -102,16 +102,6 @@ def test_the_noise_that_was_measured_for_a_case_is_used() -> None:
     assert [1, 0] == [len(all_series(seen)[0].segments[0].steps) for seen in (points, known)]
 
 
-def test_each_case_is_a_series() -> None:
-    """In the order in which they first appear."""
-    other = attrs.evolve(point(1).case, label=("sub",))
-    series = all_series([point(1000), point(1, case=other), point(1000)])
-
-    assert [(("add",), 2), (("sub",), 1)] == [
-        (found.key.label, len(found.segments[0].points)) for found in series
-    ]
-
-
 def test_what_else_differs_at_a_step_is_known() -> None:
     """The build itself is expected to differ."""
     other = with_fingerprint(torch="3", torch_git="1", python="3.13.0", cpu="Another")
@@ -119,11 +109,3 @@ def test_what_else_differs_at_a_step_is_known() -> None:
     assert ["Python", "CPU"] == [
         surrounding.name for surrounding in surroundings(point(1), point(2, **other))
     ]
-
-
-def test_outliers_belong_to_no_level() -> None:
-    """Their positions are kept."""
-    (segment,) = series_of(*((count, {}) for count in (1000, 1000, 7000, 1000, 1000))).segments
-
-    assert {2} == set(segment.outliers)
-    assert 1000 == segment.level_at(2).count

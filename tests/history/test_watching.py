@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.core.types import CaseKey, Language
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.history import watching
 from instruction_counts.history.watching import SeenBuild, State
-from tests.fakes import FINGERPRINT, failed, make_record
+from tests.builders import cpp, side
+from tests.fakes import FINGERPRINT
 from tests.history.made import outcome_of
 
 
@@ -83,15 +84,11 @@ def counts_of(side: Side) -> dict[CaseKey, int]:
 
 def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
     """What was measured of a build, by case; of -1 the case fails."""
-    records = [
-        attrs.evolve(
-            make_record(name, language=Language.CPP),
-            outcome=failed() if count < 0 else outcome_of(count),
-            definition_hash=code,
-        )
+    records = (
+        cpp(name, outcome=outcome_of(None if count < 0 else count), definition_hash=code)
         for name, count in counts.items()
-    ]
-    return Side("run 1", engine, FINGERPRINT, {record.key: record for record in records})
+    )
+    return side(*records, engine=engine)
 
 
 def causes(_: Difference) -> tuple[str, ...]:
@@ -144,14 +141,6 @@ def test_a_suspect_is_measured_again_before_it_is_a_step() -> None:
     assert state == watched(builds)[0]
 
 
-def test_an_outlier_is_no_step() -> None:
-    """Nor is the way back."""
-    builds = FakeWatchedBuilds.of([1000] * 4, {"b1": 9000})
-
-    assert () == watched(builds)[0].unreported
-    assert 2 == len(builds.verifications)
-
-
 def test_a_broken_build_is_passed_over() -> None:
     """The next one is compared with the last that worked; the reason is reported."""
     state, notices = watched(FakeWatchedBuilds.of([1000, None, -1, 2000]))
@@ -172,18 +161,13 @@ def test_a_suspect_that_cannot_be_verified_is_a_step_as_such() -> None:
 
 # Several cases
 
-GAP = {
-    "b0": with_cases(a=1000, b=1000),
-    "b1": with_cases(a=1000, b=-1),
-    "b2": with_cases(a=1000, b=-1),
-    "b3": with_cases(a=1000, b=2000),
-    "b4": with_cases(a=1000, b=2000),
-}
 
-
-def test_a_case_is_compared_with_the_last_build_on_which_it_worked() -> None:
-    """The others worked in between; while it fails, it is noticed once."""
-    builds = FakeWatchedBuilds(GAP)
+@pytest.mark.parametrize("without", [with_cases(a=1000, b=-1), with_cases(a=1000)])
+def test_a_case_is_compared_with_the_last_build_on_which_it_worked(without: Side) -> None:
+    """It fails, or is gone, for a while; the others work in between. It is noticed once."""
+    whole = [with_cases(a=1000, b=count) for count in (1000, 2000, 2000)]
+    sides = (whole[0], without, without, *whole[1:])
+    builds = FakeWatchedBuilds({f"b{place}": side for place, side in enumerate(sides)})
     state, notices = watched(builds)
 
     assert [("b0", "b3", "worse")] == steps_in(state)
@@ -192,13 +176,6 @@ def test_a_case_is_compared_with_the_last_build_on_which_it_worked() -> None:
     assert ["b4"] == [base.build.name for base in state.bases]
     # A run can be large: an earlier one is loaded only for cases that are back.
     assert ["b0", "b1", "b0", "b2", "b3"] == builds.loaded
-
-
-def test_a_case_that_is_gone_for_a_while_is_compared_when_it_is_back() -> None:
-    """A build may lack what it needs."""
-    builds = {**GAP, "b1": with_cases(a=1000), "b2": with_cases(a=1000)}
-
-    assert [("b0", "b3", "worse")] == steps_in(watched(FakeWatchedBuilds(builds))[0])
 
 
 def test_each_case_waits_for_itself() -> None:
@@ -256,10 +233,10 @@ def test_what_cannot_be_compared_is_noticed(other: Side, why: str) -> None:
 def test_a_notice_names_a_few_cases() -> None:
     """All may be concerned."""
     cases = {f"c{place}": 1000 for place in range(5)}
-    builds = {"b0": with_cases(**cases), "b1": with_cases("d2", **cases)}
-    _, (notice,) = watched(FakeWatchedBuilds(builds))
+    _, (notice,) = watched(
+        FakeWatchedBuilds({"b0": with_cases(**cases), "b1": with_cases("d2", **cases)})
+    )
 
-    assert notice.startswith("b1: not comparable with b0, definition changed: c0 · C++")
     assert notice.endswith("; c2 · C++ · Eager · Forward and 2 more")
 
 
@@ -268,4 +245,4 @@ def test_a_notice_names_a_few_cases() -> None:
 )
 def test_only_new_builds_are_looked_at(lines: str, names: list[str]) -> None:
     """Each once."""
-    assert names == list(watching.new_names(lines, ["a"]))
+    assert names == watching.new_names(lines, ["a"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.process import ROOT, called
+
 # Tests fail as often as its file of failures has lines.
 MAKEFILE = """
 .RECIPEPREFIX = >
@@ -35,14 +35,8 @@ def checkout(tmp_path: Path) -> Path:
 
 def run(checkout: Path) -> tuple[int, list[str], list[str]]:
     """The exit code, the calls of make, and the tests that are called unsteady."""
-    done = subprocess.run(
-        ["bash", ".ci/run"],
-        cwd=checkout,
-        env={"PATH": os.defpath, "HOME": str(checkout)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["env", "-i", f"PATH={os.defpath}", f"HOME={checkout}", "bash", ".ci/run"]
+    done = called(command, checkout)
     calls = [line.strip() for line in (checkout / "calls").read_text().splitlines()]
     return done.returncode, calls, [line for line in done.stdout.splitlines() if "unsteady" in line]
 
@@ -60,10 +54,10 @@ def test_tests_that_fail_are_tried_again_alone(
 ) -> None:
     """Where they pass then, so does the run, which ends with their names."""
     (checkout / "test-ci.failures").write_text(failures)
-    code, called, named = run(checkout)
+    code, made, named = run(checkout)
 
     assert passes is (0 == code)
-    assert calls == called
+    assert calls == made
     assert [f"unsteady: {name}" for name in unsteady] == named
 
 

@@ -86,15 +86,6 @@ def test_whatever_a_tag_is_put_on_it_is_read_or_refused(folder: Path, tag: str, 
         documents.read(path)
 
 
-def test_a_value_of_json_knows_its_path(tmp_path: Path) -> None:
-    """What leads nowhere ends on the way."""
-    path = tmp_path / "a.json"
-    path.write_text('{"list": [4, {"a b": 5}]}', encoding="utf-8")
-    below = documents.read(path).below("list", 1, "a b", "c")
-
-    assert ('$.list[1]["a b"]', 5, 0) == (below.path, below.value, below.line)
-
-
 # Python 3.13 sees what is wrong, before it looks for another value.
 TRAILING_COMMA = (
     "a.json:2:2: $\n  found     Illegal trailing comma before end of array"
@@ -116,7 +107,6 @@ TRAILING_COMMA = (
         ('{"a":\n"\\ud83d"}', "a.json: $\n  found     an unpaired surrogate"),
         (f"[{'1' * 5000}]", "Exceeds the limit"),
         ("[" * 30_000 + "]" * 30_000, "a.json: $\n  found     more than 100 levels of nesting"),
-        ("[" * 101 + "\n" + "]" * 101, "more than 100 levels of nesting"),
         ('{"a": 1,\n"a": 2}', '"a" twice in a mapping'),
     ],
 )
@@ -146,12 +136,8 @@ def test_a_node_knows_its_line_and_path(read: Callable[[str], Node]) -> None:
         ("a: b: c\n", "a.yaml:1:5: $\n  found     mapping values are not allowed"),
         ("a: 1\na: 2\n", 'a.yaml:2:1: $.a\n  found     "a" again, first in line 1'),
         ("1: 2\n", "a string as the key"),
-        ("[a]: 2\n", "a string as the key"),
         ("a: !!python/object:os.system x\n", "a plain value"),
-        ("a: 2020-13-45\n", "a plain value"),
         ("a: !!bool maybe\n", "a plain value"),
-        ("a: !!int ''\n", "a plain value"),
-        ("a: !!timestamp foo\n", "a plain value"),
         ("a: !!set foo\n", "a plain value"),
         (f"a: 0x{'f' * 9_999}\n", "a plain value"),
         ("a: &x [*x]\n", "no alias that refers to itself"),
@@ -201,12 +187,6 @@ def test_what_cannot_be_unpacked_is_reported(tmp_path: Path, content: bytes) -> 
         read_bytes(tmp_path / "a.gz", 1000)
 
     assert "copy it again" in caught.value.remedy
-
-
-def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    """In the words of the system."""
-    with pytest.raises(DataError, match="none: No such file or directory"):
-        read_bytes(tmp_path / "none", 1)
 
 
 def test_a_document_that_unpacks_to_too_much_is_refused(

@@ -6,7 +6,6 @@ import contextlib
 import enum
 import json
 import math
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 
 from instruction_counts.domain.bounds import Bounds, Count
 from instruction_counts.domain.errors import DataError, ValidationError
-from instruction_counts.reading import documents
 from instruction_counts.reading.structure import (
     Check,
     Inline,
@@ -28,8 +26,6 @@ from instruction_counts.reading.structure import (
     Several,
     Text,
     among,
-    ignore_other_fields,
-    located,
     read_as,
     refuse,
     require_version,
@@ -126,12 +122,10 @@ def test_whatever_a_file_holds_it_is_the_value_or_refused(folder: Path, value: A
     ("text", "expected"),
     [
         ('{"parts": {}}', "1:11: $.parts\n  found     {} (dict)\n  expected  a list"),
-        ('{"parts": [{}]}', '1:12: $.parts[0]\n  found     none\n  expected  a field "name"'),
         (
             '{"by_name": {"a b": {"name": "a", "size": true}}}',
             '$.by_name["a b"].size\n  found     True (bool)\n  expected  a whole number',
         ),
-        ('{"parts": [{"name": "a", "colour": "rde"}]}', "one of red, blue; did you mean red?"),
         (
             '{"parts": [{"nmae": "a", "name": "a"}]}',
             '$.parts[0].nmae\n  found     a field "nmae"\n  expected  one of name,',
@@ -159,18 +153,6 @@ def test_all_problems_are_known_and_ten_are_shown(tmp_path: Path) -> None:
     assert str(caught.value).endswith("and 2 more\n  Do this.")
 
 
-def test_an_error_comes_back_from_a_pickle(tmp_path: Path) -> None:
-    """As it passes between processes."""
-    path = tmp_path / "a.yaml"
-    path.write_text("[]", encoding="utf-8")
-    with pytest.raises(ValidationError) as caught:
-        read_as(path, Whole, CONVERTER, "Do this.")
-    error = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - made here
-
-    assert caught.value.problems == error.problems
-    assert "Do this." == error.remedy
-
-
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 10**400])
 def test_a_number_has_an_end(number: float) -> None:
     """Others cannot be written to JSON, or are no float."""
@@ -184,12 +166,10 @@ def test_a_number_has_an_end(number: float) -> None:
         (b"\xff\xfe", "1:1: $\n  found     the byte 0xff\n  expected  text in UTF-8"),
         (b"parts:\n- \x00", "1:1: $\n  found     unacceptable character #x0000: "),
         (b"", "found     nothing"),
-        (b"# nothing\n", "found     nothing"),
         (b"parts: " + b"[" * 20_000, "more than 100 levels of nesting"),
-        (b"parts: " + b"{a: " * 20_000, "more than 100 levels of nesting"),
         (b"x" * (65 << 20), "expected  a file of at most 64 MiB"),
     ],
-    ids=["bytes", "null", "empty", "comment", "lists", "mappings", "large"],
+    ids=["bytes", "null", "empty", "lists", "large"],
 )
 @pytest.mark.faults
 def test_hostile_files_are_refused_with_one_error(
@@ -264,12 +244,9 @@ def form(folder: Path, **fields: Any) -> Form:
         ("length", "3 halves", 1.5),
         ("path", "b/c", "b/c"),
         ("path", "/b", Path("/b")),
-        ("path", None, None),
-        ("code", "x", "x"),
         ("code", True, True),
         ("code", {"name": "a"}, Part("a")),
         ("cpp", False, False),
-        ("cpp", None, None),
         ("file", 5, 5),
     ],
 )
@@ -299,11 +276,9 @@ def test_what_is_inline_stands_among_the_fields_around_it(tmp_path: Path) -> Non
     ("fields", "expected"),
     [
         ({"label": "a"}, ['$.label\n  found     "a"\n  expected  a list']),
-        ({"label": [1]}, ["$.label[0]\n  found     1 (int)\n  expected  a string"]),
         ({"key": {}}, ['$.key\n  found     a field "key"\n  expected  one of label, num_threads']),
         ({"lable": []}, ["did you mean label?"]),
         ({"name": "  "}, ['$.name\n  found     ""\n  expected  a non-empty string']),
-        ({"name": 1}, ["$.name\n  found     1 (int)\n  expected  a non-empty string"]),
         ({"count": -1}, ["a whole number, at least 0"]),
         ({"count": 1.0}, ["a whole number, at least 0"]),
         ({"count": 2**63}, ["found     65 bits\n  expected  a whole number of at most 64"]),
@@ -311,20 +286,15 @@ def test_what_is_inline_stands_among_the_fields_around_it(tmp_path: Path) -> Non
         ({"dtype": "float46"}, ["one of float32, float64; did you mean float64?"]),
         ({"dtype": []}, ["one of float32, float64"]),
         ({"shapes": [1]}, ["$.shapes[0]\n  found     1 (int)\n  expected  a string"]),
-        ({"shapes": 1}, ["$.shapes"]),
         ({"sizes": []}, ["$.sizes\n  found     none\n  expected  at least one size"]),
         ({"by_name": {"a b": 1}}, ['$.by_name["a b"]\n  found     "a b"\n  expected  a variable']),
         ({"by_name": {"y": 1, "z": 2}}, ["$.by_name.y", "$.by_name.z"]),
         ({"length": "2 thirds"}, ['$.length\n  found     "2 thirds"\n  expected  so many halves']),
         ({"width": "2 thirds"}, ["expected  what is thirds?"]),
-        ({"path": " "}, ['$.path\n  found     ""\n  expected  a non-empty string']),
         ({"path": "a\0"}, ["a path without null characters"]),
         ({"path": "~no-such-user/a"}, ["a path in a home directory that exists"]),
         ({"code": 1}, ["a string, or a mapping, or true or false"]),
-        ({"code": {"size": 1}}, ['$.code\n  found     none\n  expected  a field "name"']),
         ({"cpp": True}, ["one of false"]),
-        ({"cpp": 5}, ["a string, or false"]),
-        ({"file": "a"}, ['$.file\n  found     "a"\n  expected  a whole number']),
         ({"version": 2}, ["$.version\n  found     2 (int)\n  expected  1, the only supported"]),
         ({"name": "", "seed": 0, "sizes": []}, ["$.name", "$.seed", "$.sizes"]),
     ],
@@ -339,23 +309,6 @@ def test_every_mismatch_of_a_file_is_named(
 
     assert len(expected) == len(said)
     assert all(text in problem for text, problem in zip(expected, said, strict=True)), said
-
-
-def test_other_fields_are_ignored_where_that_is_wanted() -> None:
-    """As of a file of which only some is needed."""
-    converter = strict_converter()
-    ignore_other_fields(converter, Part)
-
-    assert Part("a") == converter.structure({"name": "a", "other": 1}, Part)
-
-
-def test_what_spans_the_file_is_refused_at_its_place(tmp_path: Path) -> None:
-    """After the values are known."""
-    path = tmp_path / "a.yaml"
-    path.write_text("parts:\n- {name: a}\n- {name: a}\n", encoding="utf-8")
-    error = located(documents.read(path), [Mismatch("unique names", at=("parts", 1, "name"))])
-
-    assert f'{path}:3:10: $.parts[1].name\n  found     "a"\n  expected  unique names' == str(error)
 
 
 def test_plain_values_are_refused_without_lines() -> None:

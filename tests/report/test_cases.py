@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import attrs
+
 from instruction_counts.core.types import Language
-from instruction_counts.report.cases import code_document, list_document
+from instruction_counts.report.cases import code_document, details, list_document
+from instruction_counts.report.document import Block, Table
 from instruction_counts.report.renderers import renderer_named, terminal
+from tests.builders import difference
 from tests.fakes import make_case
 
 CASES = (make_case("Group", "add"), make_case("Group", "add", language=Language.CPP))
@@ -31,3 +35,20 @@ def test_the_code_of_a_case_is_shown_part_by_part() -> None:
     assert ["  definition", f"    {CASES[0].definition_hash}"] == lines[1:3]
     assert ["  statement", f"    {CASES[0].timer_args.stmt}"] == lines[-2:]
     assert "  global setup" not in lines
+
+
+def test_a_compared_case_unfolds_to_figures_and_code() -> None:
+    """Both codes, where they differ."""
+    same = difference(5, 6)
+    assert same.new is not None
+    edited = attrs.evolve(same, new=attrs.evolve(same.new, stmt="x - y"))
+    titles = [
+        [part.title for part in details(found) if isinstance(part, Block)]
+        for found in (same, edited)
+    ]
+    (figures,) = (part for part in details(same) if isinstance(part, Table))
+
+    assert [["Code"], ["Code in base", "Code in new"]] == titles
+    assert ["windows (instructions / iterations)", "5 / 1", "6 / 1"] == [
+        cell.value for cell in figures.rows[0].cells
+    ]

@@ -7,18 +7,15 @@ from fractions import Fraction
 import attrs
 import pytest
 
-from instruction_counts.analysis.attribution.causes import top_causes
-from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.report.causes import more_calls, table, text, texts
-from tests.builders import costs_of
+from instruction_counts.report.causes import of_case, tables, text
 from tests.builders import difference as difference_of
 
 FORWARD = Cause(
     CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/nn/modules/linear.py", line=130
 )
+NATIVE = Cause(CauseKind.NATIVE, "malloc", 31, 62, where="libc.so.6")
 
 
 @pytest.mark.parametrize(
@@ -36,68 +33,19 @@ FORWARD = Cause(
             "+1 aten::mul (backward)",
         ),
         (Cause(CauseKind.LAYER, "kernels", 100, 131), "+31 kernels"),
+        (NATIVE, "+31 malloc"),
+        (attrs.evolve(NATIVE, more_calls=Fraction(1)), "+31 malloc (+1 call)"),
+        (attrs.evolve(NATIVE, more_calls=Fraction(-2)), "+31 malloc (-2 calls)"),
+        (attrs.evolve(NATIVE, more_calls=Fraction(1, 2)), "+31 malloc (+0.5 calls)"),
+        (attrs.evolve(NATIVE, base=None), "+62 malloc (new)"),
+        (attrs.evolve(NATIVE, new=None), "-31 malloc (gone)"),
+        (attrs.evolve(NATIVE, nameless_in="base"), "+31 malloc (no names in base)"),
+        (attrs.evolve(NATIVE, name="???"), "+31 unnamed in libc.so.6"),
     ],
 )
 def test_a_cause_says_what_people_can_open(cause: Cause, expected: str) -> None:
     """A function with its line, an operator, a layer."""
     assert expected == text(cause)
-
-
-@pytest.mark.parametrize(
-    ("amount", "expected"),
-    [(Fraction(1), "+1 call"), (Fraction(-2), "-2 calls"), (Fraction(1, 2), "+0.5 calls")],
-)
-def test_changes_of_calls_have_a_sign(amount: Fraction, expected: str) -> None:
-    """And the right number."""
-    assert expected == more_calls(amount)
-
-
-@pytest.mark.parametrize(
-    ("base", "new", "expected"),
-    [
-        pytest.param(
-            costs_of({"f": 1, "malloc": 31}, [("f", "malloc", 1, 31)]),
-            costs_of({"f": 1, "malloc": 62}, [("f", "malloc", 2, 62)]),
-            ("+31 malloc (+1 call)",),
-            id="an allocation more",
-        ),
-        pytest.param(
-            costs_of({"old": 10}),
-            costs_of({"new": 30}),
-            ("+30 new (new)", "-10 old (gone)"),
-            id="functions that enter and leave",
-        ),
-        pytest.param(
-            costs_of({"f": 10}, runs=10),
-            costs_of({"f": 12}, runs=10),
-            (),
-            id="what rounds to nothing",
-        ),
-        pytest.param(
-            costs_of({"0x4ac0": 900, "0x4b10": 50, "exported": 50}),
-            costs_of({"at::native::add": 1000, "at::native::mul": 200}),
-            ("+200 libtorch_cpu.so (no names in base)",),
-            id="a library that is stripped on a side, as a whole",
-        ),
-        pytest.param(
-            costs_of({"0x4ac0": 10, "at::native::add": 990}),
-            costs_of({"0x4ac0": 10, "at::native::add": 1090}),
-            ("+100 at::native::add",),
-            id="a library of which few functions have no names",
-        ),
-        pytest.param(
-            costs_of({"at::native::add": 990}),
-            costs_of({"0x4ac0": 10, "at::native::add": 990}),
-            ("+10 unnamed in libtorch_cpu.so (new)",),
-            id="a function without a name, by its library",
-        ),
-    ],
-)
-def test_a_cause_says_what_happened(
-    base: FunctionCosts, new: FunctionCosts, expected: tuple[str, ...]
-) -> None:
-    """In a few words, and where nothing is worth naming, nothing."""
-    assert expected == texts(top_causes(difference(base, new)))
 
 
 def test_an_edited_function_with_as_many_bytecodes_is_called_edited() -> None:
@@ -108,7 +56,7 @@ def test_an_edited_function_with_as_many_bytecodes_is_called_edited() -> None:
         attrs.evolve(difference_of(1000, 1010 + place, label=f"{place}"), causes=causes)
         for place in range(4)
     ]
-    first, rest = table(shared_causes(cases)).rows
+    first, rest = tables(shared_causes(cases))[0].rows
 
     assert (
         "torch/nn/modules/linear.py:130 Linear.forward (edited), aten::t" == first.cells[-1].value
@@ -135,4 +83,18 @@ def test_a_shared_cause_says_its_range(causes: list[tuple[int, int]], expected: 
         for place, both in enumerate(causes)
     ]
 
-    assert expected == table(shared_causes(cases)).rows[0].cells[-1].value
+    assert expected == tables(shared_causes(cases))[0].rows[0].cells[-1].value
+
+
+def test_a_case_has_three_causes_at_most() -> None:
+    """Those that lead the comparison first, each by its letter and name."""
+    own = [Cause(CauseKind.NATIVE, name, 1, 9) for name in "xyz"]
+    cases = [
+        attrs.evolve(difference_of(1000, 1100, label=f"{place}"), causes=(FORWARD,))
+        for place in range(4)
+    ]
+    shared = shared_causes(cases)
+
+    assert ("A Linear.forward", "+8 x", "+8 y") == of_case(
+        attrs.evolve(cases[0], causes=(FORWARD, *own)), shared
+    )

@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report.document import Document
 from instruction_counts.report.history import MOST_PLOTS, WIDTH, StepCauses, history
@@ -18,7 +19,9 @@ from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
+from tests.report.made import table_of
 
+OTHER = attrs.evolve(FINGERPRINT, python="3.13.0")
 COUNTS = [1000] * 4 + [9000] + [1000] * 3 + [1200] * 4
 
 
@@ -75,9 +78,31 @@ def test_a_step_is_reported_with_its_builds_and_causes() -> None:
     assert "+200 slow_8_9" in text
 
 
-def test_a_step_that_one_count_stands_for_says_so() -> None:
-    """The next build will tell."""
-    assert "one count only" in text_of(made([1000, 1000, 1000, 2000]))
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ([point(count) for count in (1000, 1000, 1000, 2000)], "one count only"),
+        (
+            [point(1000), point(2000, 2, engine="timer")],
+            "segment 2 of 2, not comparable: engine fork → timer",
+        ),
+        (
+            [point(1000), point(None), point(1000)],
+            "no count in run 2, torch 2.13.0+cpu (cf30153c): failed",
+        ),
+        (
+            [*(point(1000) for _ in range(3)), *(point(2000, fingerprint=OTHER) for _ in range(3))],
+            "differs too: Python 3.11.7 → 3.13.0",
+        ),
+    ],
+    ids=["the next build will tell", "a segment", "not counted", "another cause"],
+)
+def test_what_makes_a_step_doubtful_is_said(points: list[StoredCount], said: str) -> None:
+    """With the reason."""
+    numbered = [attrs.evolve(found, run_id=run) for run, found in enumerate(points, 1)]
+    (series,) = all_series(numbered)
+
+    assert said in text_of(series)
 
 
 def test_counts_that_never_change_are_one_line() -> None:
@@ -86,30 +111,6 @@ def test_counts_that_never_change_are_one_line() -> None:
 
     assert sum("┤" in line for line in text) == 1
     assert text[-1] == "  no step"
-
-
-def test_a_new_segment_is_said() -> None:
-    """With the reason."""
-    points = [point(1000), point(2000, 2, engine="timer")]
-    (series,) = all_series(points)
-
-    assert "segment 2 of 2, not comparable: engine fork → timer" in text_of(series)
-
-
-def test_what_was_not_counted_is_said() -> None:
-    """With the run and the reason."""
-    text = text_of(made([1000, None, 1000]))
-
-    assert "no count in run 2, torch 2.13.0+cpu (cf30153c): failed" in text
-
-
-def test_what_else_changed_with_a_step_is_said() -> None:
-    """It may be the cause."""
-    other = attrs.evolve(FINGERPRINT, python="3.13.0")
-    points = [*(point(1000) for _ in range(3)), *(point(2000, fingerprint=other),) * 3]
-    (series,) = all_series(points)
-
-    assert "differs too: Python 3.11.7 → 3.13.0" in text_of(series)
 
 
 def test_json_holds_all_points_and_steps() -> None:
@@ -145,7 +146,7 @@ def test_many_cases_have_a_line_each() -> None:
     """Nobody wants hundreds of plots."""
     series = made([*COUNTS])
     document = history([series] * (MOST_PLOTS + 1), causes(series))
-    cells = [cell.value for cell in document.table("cases").rows[0].cells]
+    cells = [cell.value for cell in table_of(document, "cases").rows[0].cells]
 
     assert "┤" not in terminal.render(document)
     assert [series.key.title, 12, 1200, 1] == cells[:-1]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from instruction_counts.analysis.models import measured
 from instruction_counts.core.types import AutogradMode
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
-from instruction_counts.report.document import Document
+from instruction_counts.report.document import Chart, Document
 from instruction_counts.report.renderers.terminal import render
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import unique_layers
@@ -46,6 +49,17 @@ def test_a_prediction_has_shares_of_the_whole_and_bars() -> None:
     ] == [line for line in predicted(*RECORDS) if line]
 
 
+def test_a_page_draws_the_layers_of_a_model_without_rows_of_sums() -> None:
+    """They are the whole."""
+    *_, chart = report.predicted([measured(RECORDS, "Net")]).sections
+    assert isinstance(chart, Chart)
+
+    assert [("all", "all / Conv2d", "all / ReLU"), (900, 600, 300)] == [
+        chart.series[0].labels,
+        chart.series[0].y,
+    ]
+
+
 def test_layers_that_cost_more_than_the_whole_leave_less_than_nothing() -> None:
     """A layer alone pays for the call from Python each time."""
     text = "\n".join(predicted(*RECORDS[:2], whole_record("Net", cost(800, 3e-3))))
@@ -53,34 +67,25 @@ def test_layers_that_cost_more_than_the_whole_leave_less_than_nothing() -> None:
     assert "unexplained -100 -12.5% -500 us -16.7%" in text
 
 
-def test_without_times_there_is_no_column_of_times() -> None:
-    """Nor one of shares of them."""
-    (_, heading, *_) = predicted(layer_record("one", cost(300), {"Net": 2}))
+@pytest.mark.parametrize(
+    ("found", "columns"), [(cost(300), "instructions share"), (cost(None, 1e-3), "time share")]
+)
+def test_what_was_not_measured_has_no_column(found: Outcome, columns: str) -> None:
+    """Nor one of shares of it, nor bars."""
+    (_, heading, *_) = predicted(layer_record("one", found, {"Net": 2}))
 
-    assert "layer type calls unique instructions share" == heading
-
-
-def test_without_counts_there_is_no_column_of_counts() -> None:
-    """Nor bars."""
-    (_, heading, *_) = predicted(layer_record("one", cost(None, 1e-3), {"Net": 2}))
-
-    assert "layer type calls unique time share" == heading
+    assert f"layer type calls unique {columns}" == heading
 
 
-def test_what_is_not_in_the_sum_is_named() -> None:
+def test_what_is_not_in_the_sum_and_what_has_no_backward_is_named() -> None:
     """With how many these are."""
-    *_, last = predicted(*RECORDS, layer_record("bad", failed(), {"Net": 1}))
-
-    assert "Net: not in the sum, 1 not measured: Conv2d / bad" == last
-
-
-def test_layers_without_backward_are_named() -> None:
-    """Beside how many of all they are."""
+    *_, missing = predicted(*RECORDS, layer_record("bad", failed(), {"Net": 1}))
     both = {"autograd": AutogradMode.FORWARD_BACKWARD}
     records = (layer_record("one", cost(300), {"Net": 2}, **both), RECORDS[1])
-    *_, last = shown(report.predicted([measured(records, "Net", **both)]))
+    *_, forward = shown(report.predicted([measured(records, "Net", **both)]))
 
-    assert "Net: forward alone, 1 of 2 layers without backward: ReLU / relu" == last
+    assert "Net: not in the sum, 1 not measured: Conv2d / bad" == missing
+    assert "Net: forward alone, 1 of 2 layers without backward: ReLU / relu" == forward
 
 
 def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> None:
@@ -105,14 +110,7 @@ def test_a_file_of_records_has_all_models() -> None:
     found = report.predicted([measured(RECORDS, "Net")] * 2)
 
     assert found.records is not None
-    assert [
-        "model",
-        "type",
-        "calls",
-        "unique",
-        "instructions",
-        "share",
-        "time_s",
-        "time_share",
-    ] == [column.key for column in found.records.columns]
+    assert "model type calls unique instructions share time_s time_share" == " ".join(
+        column.key for column in found.records.columns
+    )
     assert 5 == len(found.records.rows)

@@ -9,7 +9,6 @@ import pytest
 
 from instruction_counts.analysis.operators import fit
 from instruction_counts.core.types import AutogradMode
-from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators as report
@@ -19,8 +18,9 @@ from instruction_counts.report.renderers.terminal import render
 from instruction_counts.session.operators import MeasuredSizes
 from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
 from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
-from tests.analysis.made_operators import OTHER, RUN, record
+from tests.analysis.made_operators import OTHER, RUN
 from tests.fakes import failed, make_record, make_run
+from tests.report.made import table_of
 
 
 def shown(document: Document) -> list[str]:
@@ -37,14 +37,11 @@ def test_the_list_says_what_each_operator_has_and_has_not() -> None:
         OperatorEntry("other", {"x": Tensor(shapes)}, cpp=False, autograd=False, name="torch.f"),
     ]
     found = report.listed(entries)
-    rows = found.table("operators").rows
+    rows = table_of(found, "operators").rows
 
     assert ["torch.add", "arithmetic", "input", "all", ""] == [cell.value for cell in rows[0].cells]
     assert ["x", "small, typical", "C++, backward"] == [cell.value for cell in rows[1].cells[2:]]
     assert "2 operators in 2 categories" == found.answer[0].text
-
-
-# Coverage
 
 
 def public(name: str, uses: int, *tags: str) -> PublicOperator:
@@ -59,7 +56,7 @@ COVERAGE = Coverage((*NAMED, *SHARED, *UNCOVERED), NAMED, SHARED, UNCOVERED)
 
 def test_coverage_counts_operators_and_calls_by_category() -> None:
     """Categories with most calls that are not covered come first."""
-    table = report.coverage(COVERAGE, "nightly", 20).table("categories")
+    table = table_of(report.coverage(COVERAGE, "nightly", 20), "categories")
 
     assert [
         ["torch.fft", 1223, 4, 1, 1200 / 1223],
@@ -72,7 +69,7 @@ def test_coverage_counts_operators_and_calls_by_category() -> None:
 def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
     """With the native name; in one sentence how the others are covered."""
     found = report.coverage(COVERAGE, "nightly", 2)
-    table = found.table("uncovered")
+    table = table_of(found, "uncovered")
 
     assert ["torch.fft.hfft", "torch.fft", "fft_hfft", 20] == [
         cell.value for cell in table.rows[0].cells
@@ -84,34 +81,18 @@ def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
     )
 
 
-# Costs
-
-
 def costs_of(run: Run) -> list[str]:
     """The table as it is on 80 columns."""
     return shown(Document("operators", sections=(report.measured(run),)))
 
 
-def test_the_table_fits_on_eighty_columns() -> None:
-    """Also with large numbers."""
-    large = record(123_456_789, 0.123, used=Amounts({"peak_bytes": 128 << 20}))
-    both = record(223_456_789, 0.923, exact=False, autograd=AutogradMode.FORWARD_BACKWARD)
-    assert max(map(len, costs_of(make_run(large, both)))) <= 80
-
-
 def test_the_table_has_a_row_for_each_language() -> None:
-    """Forward, backward, memory, and what is achieved."""
+    """Forward, backward, memory, and what is achieved; none where there are no operators."""
     python, cpp = (line.split() for line in costs_of(RUN)[-2:])
     assert python == ["Python", "1,000", "2", "us", "~4,000", "7", "us", "2", "KiB", "4", "5"]
     assert cpp == ["C++", "800", "1", "us", "8", "10"]
-
-
-def test_a_run_without_operators_has_no_rows() -> None:
-    """What else it holds is in other tables."""
     assert () == report.measured(make_run(OTHER)).rows
 
-
-# Sizes
 
 SIZES = [4**power for power in range(2, 9)]
 

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rich.cells import cell_len
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.metrics import ALLOCATIONS, LEFT_RUNNING, Amounts
-from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
+from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
+from instruction_counts.domain.outcomes import (
+    Failure,
+    FailureKind,
+    Instructions,
+    Outcome,
+    Status,
+    Times,
+)
 from instruction_counts.domain.records import ChangedFiles, Run, RunSummary
+from instruction_counts.report.document import ChartKind
 from instruction_counts.report.renderers import csv, markdown, terminal
-from instruction_counts.report.run import doubts, results_table, run_document
-from instruction_counts.report.runs import runs_document, title
+from instruction_counts.report.run import (
+    charts,
+    doubts,
+    results_table,
+    run_document,
+    runs_document,
+    title,
+)
+from tests.builders import counted
 from tests.fakes import OK, failed, make_record, make_run
-from tests.report.made import both, measured, realistic
 
 
-def shown(run: Run, width: int = 80) -> list[str]:
+def shown(run: Run) -> list[str]:
     """The lines of a terminal."""
-    return terminal.render(run_document(run), width, None).splitlines()
+    return terminal.render(run_document(run), 80, None).splitlines()
 
 
 def names(run: Run) -> list[str]:
@@ -29,72 +42,60 @@ def names(run: Run) -> list[str]:
 
 def test_a_run_is_a_tree_of_labels_with_its_languages_beside_each_other() -> None:
     """Modes are named where they are not the usual ones; then what has no result, and the tally."""
+    inexact = attrs.evolve(OK, instructions=Instructions(1_234_567, exact=False, windows=()))
     run = make_run(
-        *both("Pointwise", "Math", "add"),
+        *(make_record("Pointwise", "Math", "add", language=language) for language in Language),
         make_record("Pointwise", "Math", "add", autograd=AutogradMode.FORWARD_BACKWARD),
         make_record("MatMul", outcome=failed()),
         make_record("Times", outcome=Outcome(Status.OK, times=OK.times)),
+        make_record("x[0, 1:[red]]", outcome=inexact, num_threads=64),
     )
 
     assert (
         """\
 torch 2.13.0+cpu · Python 3.11.7 · A Processor · valgrind-3.19.0
 
-                           Python                 C++
-               instr    time       instr    time
+                                            Python                 C++
+                                instr    time       instr    time
 Pointwise
-  Math / add   8,899  2.2 us  ±7%  8,899  2.2 us  ±7%
-    backward   8,899  2.2 us  ±7%
-MatMul        failed
-Times              –  2.2 us  ±7%
+  Math / add                    8,899  2.2 us  ±7%  8,899  2.2 us  ±7%
+    backward                    8,899  2.2 us  ±7%
+MatMul                         failed
+Times                               –  2.2 us  ±7%
+x[0, 1:[red]], 64 threads  ~1,234,567  2.2 us  ±7%
 
 Instructions per iteration (~: inexact), median time ± interquartile range
 failed  MatMul · Python: ValueError: bad   (stmt line 1: x + y)
-5 cases: 4 ok · 1 failed
+6 cases: 5 ok · 1 failed
 """.splitlines()
         == shown(run)
     )
 
 
-@pytest.mark.parametrize("width", [80, 100, 200])
-def test_numbers_are_never_cut_and_names_can_be_copied(width: int) -> None:
-    """However long the labels and the numbers are: a name that is too long stands alone."""
-    run = realistic()
-    lines = shown(run, width)
-    labels = [record.label for record in run.cases]
-    wide = [line for line in lines if cell_len(line) > width]
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (attrs.evolve(OK, times=None), "Instructions per iteration (~: inexact)"),
+        (Outcome(Status.OK, times=OK.times), "Median time ± interquartile range"),
+    ],
+)
+def test_what_was_not_measured_is_not_explained(outcome: Outcome, expected: str) -> None:
+    """Neither times without any, nor counts."""
+    lines = shown(make_run(make_record("a", outcome=outcome)))
 
-    assert all(any(" / ".join(label[1:]) in line for label in labels) for line in wide)
-    for text in ("~1,234,567,890", "173 ms", "±36%", "0.14 ns", "timeout", "x[0, 1:[red]]"):
-        assert text in " ".join(lines)
+    assert expected == lines[-2]
+    assert (outcome.times is not None) == any("time" in line for line in lines[:-2])
 
 
 def test_each_case_has_a_row() -> None:
     """By build, label and mode, also where a mode has no name."""
     modes = [make_record("Top", "a", runtime=runtime) for runtime in RuntimeMode]
     builds = [make_record("Top", "b", build=build) for build in ("base", "new")]
-    run = make_run(*modes, *builds, builds=("base", "new"))
+    found = names(make_run(*modes, *builds, make_record("Other", "c"), builds=("base", "new")))
 
-    assert 1 + len(RuntimeMode) + 2 == len(names(run))
-    assert "  b, base" in names(run)
-    assert ["Top", "Other"] == [
-        name
-        for name in names(make_run(*both("Top", "a"), *both("Top", "b"), *both("Other", "c")))
-        if not name.startswith(" ")
-    ]
-
-
-def test_metrics_have_a_column_on_request() -> None:
-    """Beside the count."""
-    run = make_run(make_record("a", outcome=measured(10, 1e-6)))
-    table = results_table(run, [ALLOCATIONS])
-
-    assert (123,) == table.column("python_allocations")
-    assert "allocs" in [column.heading for column in table.columns]
-    assert "allocs" not in [column.heading for column in results_table(run).columns]
-
-
-# What has no result
+    assert ["Top", "Other"] == [name for name in found if not name.startswith(" ")]
+    assert 2 + len(RuntimeMode) + 3 == len(found)
+    assert "  b, base" in found
 
 
 @pytest.mark.parametrize(
@@ -136,12 +137,10 @@ def test_nothing_measured_is_said() -> None:
     assert "No case was measured." == shown(make_run())[-1]
 
 
-# Files
-
-
 def test_markdown_names_each_row_in_full() -> None:
     """Headings of the tree have no row."""
-    text = markdown.render(run_document(realistic()))
+    record = make_record("Pointwise", "Math", "add", runtime=RuntimeMode.JIT)
+    text = markdown.render(run_document(make_run(record)))
 
     assert text.startswith("**torch 2.13.0+cpu")
     assert "| Pointwise / Math / add · TorchScript | 8,899 | 2.2 us | ±7% |" in text
@@ -161,7 +160,35 @@ def test_csv_has_a_line_for_each_case() -> None:
     assert line.endswith(',"{""k"": [1]}",,')
 
 
-# Stored runs
+RECORDS = [make_record("a", name, outcome=counted(count)) for count, name in enumerate("wxyz", 1)]
+
+
+def test_each_label_is_as_large_as_what_is_below_it() -> None:
+    """So that nothing of a run is missing in its map; few cases are read faster than looked at."""
+    (chart,) = charts(RECORDS)
+    (series,) = chart.series
+    sizes = dict(zip(series.labels, series.y, strict=True))
+    below = dict.fromkeys(sizes, 0)
+    for name, parent in zip(series.labels, series.x, strict=True):
+        if parent:
+            below[str(parent)] += int(sizes[name])
+
+    assert (ChartKind.TREEMAP, 10) == (chart.kind, sizes["all"])
+    assert [] == [name for name, sum_ in below.items() if sum_ not in {0, sizes[name]}]
+    assert () == charts(RECORDS[:3])
+
+
+def test_counts_are_drawn_against_times_where_there_are_any() -> None:
+    """By language."""
+    timed = [
+        attrs.evolve(record, outcome=attrs.evolve(record.outcome, times=Times.of((1e-6,), 1)))
+        for record in RECORDS
+    ]
+
+    assert [("Python", (1e-6,) * 4, (1, 2, 3, 4))] == [
+        (series.name, series.x, series.y) for series in charts([*timed, *RECORDS])[1].series
+    ]
+
 
 FILES = ChangedFiles.of(["/torch/a.py"])
 SUMMARY = RunSummary(

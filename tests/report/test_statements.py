@@ -15,6 +15,7 @@ from instruction_counts.report.renderers import renderer_named, terminal
 from instruction_counts.report.statements import statements_document
 from tests.builders import counted
 from tests.fakes import failed, make_record, make_run
+from tests.report.made import table_of
 
 ADD = make_record(
     "x + y",
@@ -98,7 +99,8 @@ def test_modes_are_named_where_they_differ() -> None:
     twin = attrs.evolve(ADD, language=Language.CPP)
     backward = attrs.evolve(ADD, autograd=AutogradMode.FORWARD_BACKWARD, num_threads=2)
     names = [
-        document(ADD, other).table("statements").column("statement") for other in (twin, backward)
+        table_of(document(ADD, other), "statements").column("statement")
+        for other in (twin, backward)
     ]
 
     assert [
@@ -122,16 +124,17 @@ def test_json_holds_all_that_is_known() -> None:
 
     assert 1 == found["time_version"]
     assert "2.13.0+cpu" == found["builds"]["default"]["fingerprint"]["torch"]
-    assert (["x + y"], "python", "x + y", 1000, None) == tuple(
-        first[name] for name in ("label", "language", "stmt", "instructions", "difference")
-    )
-    assert {"allocations": 3, "bytecodes": 5, "operator_calls": 1} == first["metrics"]
+    assert {
+        "label": ["x + y"],
+        "language": "python",
+        "stmt": "x + y",
+        "instructions": 1000,
+        "metrics": {"allocations": 3, "bytecodes": 5, "operator_calls": 1},
+        "difference": None,
+    }.items() <= first.items()
     assert ["at::native::add", "at::empty"] == [place["function"] for place in first["most_in"]]
-    assert (250, 0.25, ["+250 at::native::add"]) == tuple(
-        second["difference"][name] for name in ("change", "relative", "causes")
+    assert {"change": 250, "relative": 0.25, "causes": ["+250 at::native::add"]}.items() <= (
+        second["difference"].items()
     )
-    assert ("failed", "exception", None) == (
-        third["status"],
-        third["failure"]["kind"],
-        third["instructions"],
-    )
+    assert {"status": "failed", "instructions": None}.items() <= third.items()
+    assert "exception" == third["failure"]["kind"]

@@ -15,6 +15,7 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.engines.engine import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
+from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.storage.store import Store
 from instruction_counts.system.folders import RUNTIME_VARIABLE
@@ -93,3 +94,19 @@ class FakeRecorder:
         if not all(map(self.accepts, kept)):
             raise self.error
         self.kept, self.state = kept, "interrupted" if interrupted else "complete"
+
+
+class Remarks(Silent):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.errors: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keep it."""
+        self.notes.append(text)
+
+    def error(self, text: str) -> None:
+        """Keep it."""
+        self.errors.append(text)

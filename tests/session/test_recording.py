@@ -12,18 +12,9 @@ from instruction_counts.domain.records import Complete, Run
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.recording import Recording
 from tests.fakes import make_record, make_run
-from tests.session.fakes import FakeRecorder
+from tests.session.fakes import FakeRecorder, Remarks
 
 RECORDS = tuple(make_record(name) for name in "abcd")
-
-
-class _Remarks(Silent):
-    def __init__(self) -> None:
-        self.errors: list[str] = []
-
-    def error(self, text: str) -> None:
-        """Keep it."""
-        self.errors.append(text)
 
 
 def recording(recorder: FakeRecorder, clock: Callable[[], float] = lambda: 0.0) -> Recording:
@@ -69,7 +60,7 @@ def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
 @pytest.mark.parametrize("error", [DataError("it is full"), UsageError("the run was deleted")])
 def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> None:
     """Two errors are reported in all: when it begins, and at the end, with what keeps the run."""
-    recorder, remarks, kept = FakeRecorder(lambda _: False), _Remarks(), []
+    recorder, remarks, kept = FakeRecorder(lambda _: False), Remarks(), []
     recorder.error = error
 
     def keep(run: Run, complete: Complete) -> Path | None:
@@ -93,7 +84,7 @@ def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> N
 
 def test_where_nothing_keeps_a_run_that_is_said() -> None:
     """Every disk may be full."""
-    remarks = _Remarks()
+    remarks = Remarks()
     held = Recording(7, FakeRecorder(lambda _: False), remarks, keep=lambda *_: None)
     held.finish(make_run(*RECORDS), interrupted=False)
 

@@ -109,18 +109,14 @@ def test_results_of_another_engine_or_build_are_not_gone_on_with(done: Run) -> N
         measure([make_order("a")], FakeEngine(), done)
 
 
-@pytest.mark.parametrize(
-    ("runtime", "expected"), [(RuntimeMode.EAGER, {"a"}), (RuntimeMode.JIT, set())]
-)
-def test_a_record_without_resources_is_measured_again_where_a_case_has_some(
-    runtime: RuntimeMode, expected: set[str]
-) -> None:
+def test_a_record_without_resources_is_measured_again_where_a_case_has_some() -> None:
     """Others would be measured for ever."""
-    engine = FakeEngine()
-    order = WorkOrder(make_case("a", runtime=runtime), BUILD, resources=True)
-    measure([order], engine, make_run(make_record("a", runtime=runtime)))
+    for runtime, expected in ((RuntimeMode.EAGER, {"a"}), (RuntimeMode.JIT, set())):
+        engine = FakeEngine()
+        order = WorkOrder(make_case("a", runtime=runtime), BUILD, resources=True)
+        measure([order], engine, make_run(make_record("a", runtime=runtime)))
 
-    assert expected == labels_asked_for(engine)
+        assert expected == labels_asked_for(engine)
 
 
 @pytest.mark.parametrize(
@@ -167,14 +163,6 @@ def test_a_run_of_which_all_is_done_starts_nothing() -> None:
     run, _ = measure([make_order("a")], engine, make_run(DONE))
 
     assert ((DONE,), []) == (run.cases, engine.calls)
-
-
-def test_a_failure_costs_its_own_row_only() -> None:
-    """All others have their results."""
-    engine = FakeEngine({("case", "1"): [failed(FailureKind.SIGNAL)]})
-    run, _ = measure(make_orders(4), engine)
-
-    assert ["ok", "failed", "ok", "ok"] == [record.outcome.status.value for record in run.cases]
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -60,16 +60,14 @@ def test_a_selftest_counts_in_each_condition_and_layout(monkeypatch: pytest.Monk
     usual = FakeEngine({("a",): [costing(10), costing(11)], ("b",): [costing(20)]})
     other = FakeEngine({("a",): [costing(12)], ("b",): [costing(20)]})
     with fake_engines({"new": usual}, layouts={"new": other}):
-        found = run_selftest(runner_of("new"), [A, B], layouts=1)
+        noises, run = run_selftest(runner_of("new"), [A, B], layouts=1)
 
     assert (
         CaseNoise(A, (10, 11), (12,), windows_agree=True),
         CaseNoise(B, (20, 20), (20,), windows_agree=True),
-    ) == found.noises
+    ) == noises
     assert [True, True, False, False] == [call.order.executed for call in usual.calls]
-    assert [Noise(1 / 11, 2 / 12, 1), Noise(layouts=1)] == [
-        record.noise for record in found.run.cases
-    ]
+    assert [Noise(1 / 11, 2 / 12, 1), Noise(layouts=1)] == [record.noise for record in run.cases]
 
 
 def is_elsewhere(condition: selftest.Condition) -> bool:
@@ -162,32 +160,33 @@ def test_rounds_are_gathered_by_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("repeats", "repeated", "spread"),
+    ("repeats", "layouts", "repeated", "spread", "over_layouts"),
     [
-        ((5, 5, 5), True, 0.0),
-        ((90, 100), False, 0.1),
-        ((100, None, 80), False, 0.2),
-        ((None, None), False, 0.0),
-        ((0, 0), True, 0.0),
-        ((0, 1), False, 1.0),
+        ((5, 5, 5), (), True, 0.0, 0.0),
+        ((90, 100), (), False, 0.1, 0.0),
+        ((100, None, 80), (100, 100), False, 0.2, 0.0),
+        ((None, None), (), False, 0.0, 0.0),
+        ((0, 0), (), True, 0.0, 0.0),
+        ((0, 1), (), False, 1.0, 0.0),
+        ((100, 70), (100, 80), False, 0.3, 0.2),
+        ((100, 70), (None, 90), False, 0.3, 0.1),
     ],
 )
 def test_noise_is_the_spread_of_what_had_to_agree(
-    repeats: tuple[int | None, ...], repeated: bool, spread: float
+    repeats: tuple[int | None, ...],
+    layouts: tuple[int | None, ...],
+    repeated: bool,
+    spread: float,
+    over_layouts: float,
 ) -> None:
-    """As a share of the largest count; a round without a count agrees with none."""
-    assert spread == pytest.approx(noise(*repeats).noise)
-    assert repeated == noise(*repeats).repeated
+    """As a share of the largest count; a round without a count agrees with none.
 
+    Of layouts, the one that is measured in is one.
+    """
+    found = noise(*repeats, layouts=layouts)
 
-@pytest.mark.parametrize(
-    ("layouts", "expected"), [((), 0.0), ((100, 100), 0.0), ((100, 80), 0.2), ((None, 90), 0.1)]
-)
-def test_the_layout_spread_is_that_over_all_layouts(
-    layouts: tuple[int | None, ...], expected: float
-) -> None:
-    """The one that is measured in is one of them."""
-    assert expected == pytest.approx(noise(100, 70, layouts=layouts).layout_spread)
+    assert repeated == found.repeated
+    assert [spread, over_layouts] == pytest.approx([found.noise, found.layout_spread])
 
 
 @pytest.mark.parametrize("repeats", [(None, None), (5, None), (None, 5)])

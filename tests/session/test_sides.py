@@ -10,8 +10,10 @@ import attrs
 import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.session.sides import LazyStore, read_side
+from instruction_counts.session.sides import LazyStore, find_whole_run, read_side, stored_number
 from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.store import Store
+from instruction_counts.system.program import DATABASE_VARIABLE
 from tests.fakes import make_record, make_run
 
 ONE = make_run(make_record("a"))
@@ -110,11 +112,44 @@ def test_a_run_that_is_not_there_is_named(
 
 @pytest.mark.parametrize("text", ["gone.json", "gone.json.gz:new", "results/gone", "nightly"])
 def test_what_is_not_there_is_named_without_a_store(text: str, none: LazyStore) -> None:
-    """A file by its name; where there is no database, there is no such run, either."""
+    """A file by its name; a run by the database that was named for it."""
     name = text.partition(":")[0]
-    message = "nor a stored run" if text == "nightly" else f"there is no file {name}"
+    message = "no such database" if text == "nightly" else f"there is no file {name}"
     with pytest.raises(UsageError, match=message):
         read_side(text, none)
+
+
+def test_the_last_run_is_none_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no database, and where it is empty."""
+    monkeypatch.setenv(DATABASE_VARIABLE, str(tmp_path / "runs.db"))
+    with LazyStore(None) as runs, pytest.raises(UsageError, match="no last run: none is stored"):
+        read_side("last", runs)
+    Store.open(tmp_path / "runs.db").close()
+    with LazyStore(None) as runs, pytest.raises(UsageError, match="no last run: none is stored"):
+        read_side("last", runs)
+
+
+def test_a_run_is_not_there_where_no_option_names_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the default is not made for it."""
+    monkeypatch.setenv(DATABASE_VARIABLE, str(tmp_path / "runs.db"))
+    with LazyStore(None) as runs, pytest.raises(UsageError, match='"a" is neither a JSON file nor'):
+        read_side("a", runs)
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_whole_run_is_no_build_of_one(file: Path, stored: LazyStore) -> None:
+    """Nobody deletes a run who names a part of it; a file is not stored."""
+    assert [2, 1, 3] == [stored_number(text, stored) for text in ("tag", "1", "last")]
+    assert file == find_whole_run(str(file), stored)
+    with pytest.raises(UsageError, match="1:old is one build of a run\\n  Name the run: 1"):
+        stored_number("1:old", stored)
+    with pytest.raises(UsageError, match="is a file, and not a stored run"):
+        stored_number(str(file), stored)
 
 
 def test_a_damaged_file_is_named(file: Path, none: LazyStore) -> None:

@@ -14,7 +14,7 @@ import pytest
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
-from instruction_counts.cli.step_reporting import StepReporting
+from instruction_counts.cli.watch_command import StepReporting
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.selection import Selection

@@ -92,7 +92,7 @@ def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:
     specs = [InputSpec((1, 2)), InputSpec((3,), model="A")]
 
     assert [((3,),), ((1, 2),)] == [
-        tuple(tensor.shape for tensor in inputs_of(ModelSource(name, "m:f"), specs, None))
+        tuple(tensor.shape for tensor in inputs_of(ModelSource(name, "m:f"), specs))
         for name in ("A", "B")
     ]
 
@@ -102,14 +102,7 @@ def test_an_argument_is_given_once() -> None:
     twice = [InputSpec((1, 3), name="x"), InputSpec((3,)), InputSpec((1, 4), name="x")]
 
     with pytest.raises(UsageError, match=r"--input x=…: Net got this argument twice"):
-        inputs_of(NET, twice, None)
-
-
-def test_the_batch_size_is_the_first_size() -> None:
-    """Of each input."""
-    (found,) = inputs_of(NET, [InputSpec((1, 3, 5))], 16)
-
-    assert (16, 3, 5) == found.shape
+        inputs_of(NET, twice)
 
 
 @pytest.mark.parametrize(

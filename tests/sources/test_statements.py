@@ -112,7 +112,12 @@ def test_an_empty_statement_is_refused(stmt: str) -> None:
         (("x += 1",), {}, r'ends without a value: x \+= 1\n .*"z = x \+ y".*--signature'),
         (("x;",), {"cpp_stmts": ("{ x; }",)}, r'ends without a value: { x; }\n .*"auto z'),
         (("a = x",), {"cpp_stmts": ("auto b = x;",)}, "differently: a and b"),
+        (
+            *(("x += 1",), {"cpp_stmts": ("auto b = x;",), "autograd": False}),
+            r"ends without a value: x \+= 1",
+        ),
         (("x +",), {}, "the statement is not valid Python, line 1"),
+        (("a\0b",), {}, "the statement is not valid Python: "),
     ],
 )
 def test_a_statement_without_an_output_has_no_backward_pass(
@@ -120,7 +125,7 @@ def test_a_statement_without_an_output_has_no_backward_pass(
 ) -> None:
     """The error says what to write."""
     with pytest.raises(UsageError, match=message):
-        groups_of(Statements(stmts, autograd=True, **asked))
+        groups_of(Statements(stmts, **{"autograd": True, "runtimes": ("torchscript",), **asked}))
 
 
 def test_what_contradicts_itself_is_an_error_of_the_definition() -> None:
@@ -153,13 +158,6 @@ def test_the_output_is_what_the_statement_ends_in(stmt: str, expected: Derived) 
 
     assert expected == found
     ast.parse(found.stmt)
-
-
-@pytest.mark.parametrize("stmt", ["x +", "x = (", "a\0b"])
-def test_what_is_no_python_has_no_output(stmt: str) -> None:
-    """It is refused with what Python says."""
-    with pytest.raises(UsageError, match="the statement is not valid Python"):
-        with_output(stmt)
 
 
 @pytest.mark.parametrize(

@@ -72,25 +72,25 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str, *, is_there: bool) 
         assert make_run() == store.load(number)
 
 
-def test_a_database_that_has_to_be_there_is_not_made(tmp_path: Path) -> None:
-    """A wrong name is reported instead."""
-    with pytest.raises(UsageError, match="there is no such database"):
-        Store.open(tmp_path / "runs.db", must_exist=True)
-
-    assert [] == list(tmp_path.iterdir())
-
-
-def test_places_that_cannot_be_a_file_are_named(tmp_path: Path) -> None:
-    """Before anything is made."""
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "{0}: is a folder"),
+        ("none.db", "{0}/none.db: there is no such database"),
+        ("no/runs.db", "{0}/no/runs.db: there is no folder {0}/no"),
+        ("file/runs.db", "{0}/file/runs.db: there is no folder {0}/file"),
+    ],
+)
+def test_places_that_cannot_be_or_have_no_file_are_named(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    """A database that has to be there is not made."""
     (tmp_path / "file").touch()
+    with pytest.raises(UsageError) as caught:
+        Store.open(tmp_path / name, must_exist=True)
 
-    assert [
-        f"{tmp_path}: is a folder",
-        f"{tmp_path}/no/runs.db: there is no folder {tmp_path}/no",
-        f"{tmp_path}/file/runs.db: there is no folder {tmp_path}/file",
-    ] == [
-        problem(tmp_path / path).partition("\n")[0] for path in ("", "no/runs.db", "file/runs.db")
-    ]
+    assert said.format(tmp_path) == caught.value.message
+    assert ["file"] == [path.name for path in tmp_path.iterdir()]
 
 
 def test_a_folder_that_takes_no_file_is_named() -> None:

@@ -39,14 +39,9 @@ def put(data: Any, way: Iterable[str | int], value: Any) -> None:
     data[last] = value
 
 
-def with_stmt(text: str) -> str:
-    """A file whose first case has this statement, as JSON spells it."""
-    return changed(lambda data: put(data, ("cases", 0, "stmt"), "TEXT")).replace('"TEXT"', text)
-
-
-def with_metadata(text: str) -> str:
-    """A file whose first case has these metadata, as JSON spells them."""
-    return changed(lambda data: put(data, ("cases", 0, "metadata"), "TEXT")).replace('"TEXT"', text)
+def spelled(text: str, *way: str | int) -> str:
+    """A file whose first case has this value in a place, as JSON spells it."""
+    return changed(lambda data: put(data, ("cases", 0, *way), "TEXT")).replace('"TEXT"', text)
 
 
 def test_each_case_has_a_line_of_its_own() -> None:
@@ -91,38 +86,31 @@ LARGE = 2**63
         ("label[0]", 3, "a string"),
         ("num_threads", True, "a whole number"),
         ("num_threads", 0, "at least 1"),
-        ("language", "Rust", "one of python, c++"),
         ("runtime", "jit", "one of eager, torchscript, compiled, explicit"),
         ("metadata", [], "a mapping"),
         ("subject", "add", "a mapping"),
-        ("subject.kind", [], "one of operator, layer, model"),
         ("subject.kind", "tensor", "one of operator, layer, model"),
         ("subject.shapes", 2, "a mapping"),
         ("expected[0].sum", "1", "a number"),
         ("noise.server_spread", 1.5, "at most 1"),
-        ("outcome", [], "a mapping"),
         ("outcome.status", "fine", "one of ok, failed"),
         ("outcome.duration_s", -1.0, "at least 0"),
         ("outcome.duration_s", 10**400, "a number"),
         ("outcome.metrics.m", "2", "a number"),
         ("outcome.metrics.m", LARGE, "64 bits"),
-        ("outcome.executed.functions.bytecodes[0]", LARGE, "64 bits"),
         ("outcome.executed.operators.backward[0]", 0, "true or false"),
         ("outcome.instructions.per_run", LARGE, "64 bits"),
         ("outcome.instructions.windows[0].runs", 0, "at least 1"),
         ("outcome.times.values_s[0]", "x", "a number"),
-        ("outcome.times.values_s[1]", -1, "at least 0"),
         ("outcome.times.median_s", 0, "more than 0"),
         ("outcome.times.median_bounds_s", [1.0], ""),
         ("outcome.functions.costs", [], "a mapping"),
-        ("outcome.functions.costs.inclusive[0]", 1.5, "a whole number"),
         ("outcome.functions.costs.function[0]", None, "a string"),
         ("outcome.functions.calls.callee[0]", 3, "a position in costs, less than 3"),
         ("outcome.functions.calls.caller[0]", -1, "at least 0"),
         ("outcome.functions.calls.calls[0]", LARGE, "64 bits"),
         ("outcome.output.tensors[0].sample", "AAA", "eight bytes in base64"),
         ("outcome.output.tensors[0].sample", "AAAA", "eight bytes in base64"),
-        ("outcome.output.tensors[0].sample", "é", "eight bytes in base64"),
     ],
 )
 def test_what_is_wrong_or_impossible_is_refused_with_its_place(
@@ -223,7 +211,7 @@ def test_whatever_is_changed_by_hand_is_refused_or_means_what_it_says(
     [
         "[" * 100_000,
         '{"schema_version": ' + "[" * 10_000,
-        *(with_metadata('{"a":' * depth + "1" + "}" * depth) for depth in (501, 900, 5000)),
+        *(spelled('{"a":' * depth + "1" + "}" * depth, "metadata") for depth in (501, 900, 5000)),
     ],
     ids=["list", "version", "501", "900", "5000"],
 )
@@ -236,7 +224,7 @@ def test_a_file_that_is_nested_too_deep_is_refused(text: str) -> None:
 
 def test_what_can_be_read_can_be_written() -> None:
     """A run that was taken in can always be given back."""
-    run = from_json(with_metadata('{"a":' * 500 + "1" + "}" * 500), "deep.json")
+    run = from_json(spelled('{"a":' * 500 + "1" + "}" * 500, "metadata"), "deep.json")
 
     assert run == from_json(to_json(run), "again.json")
 
@@ -249,9 +237,8 @@ def test_a_number_that_nobody_can_calculate_with_is_refused(
     way: tuple[str | int, ...], number: str
 ) -> None:
     """Wherever it stands."""
-    text = changed(lambda data: put(data, ("cases", 0, *way), "NUMBER"))
     with pytest.raises(DataError, match=r"^bad\.json"):
-        from_json(text.replace('"NUMBER"', number), "bad.json")
+        from_json(spelled(number, *way), "bad.json")
 
 
 def test_a_name_that_is_there_twice_is_refused() -> None:
@@ -265,18 +252,15 @@ def test_a_name_that_is_there_twice_is_refused() -> None:
     ("stored", "read"),
     [
         (r"\ud800", "?"),
-        (r"\uDFFF", "?"),
         (r"\ud83d\ude00", "😀"),
         (r"\ud83d\ud83d\ude00", "?😀"),
-        (r"\ude00\ud83d", "??"),
         (r"\\ud800", r"\ud800"),
         (r"\\\ud800", r"\?"),
-        (r"\n\u00e9\ud7ff", "\né\ud7ff"),
     ],
 )
 def test_half_a_pair_of_surrogates_is_read_as_a_question_mark(stored: str, read: str) -> None:
     """No file and no terminal takes it; all else in a text stays as it is."""
-    assert read == from_json(with_stmt(f'"{stored}"'), "file").cases[0].stmt
+    assert read == from_json(spelled(f'"{stored}"', "stmt"), "file").cases[0].stmt
 
 
 @given(st.text(st.characters(), max_size=8))
@@ -284,7 +268,7 @@ def test_every_text_is_read_as_one_that_files_take(words: str) -> None:
     """Halves of pairs are all that is replaced."""
     whole = json.loads(json.dumps(words)).encode(errors="replace").decode()
 
-    assert whole == from_json(with_stmt(json.dumps(words)), "file").cases[0].stmt
+    assert whole == from_json(spelled(json.dumps(words), "stmt"), "file").cases[0].stmt
 
 
 # Whole files
@@ -318,22 +302,13 @@ def test_text_that_is_no_json_or_was_cut_is_refused(text: str) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """With the reason of the system, or what is wrong in it."""
     (tmp_path / "bytes.json").write_bytes(b"\xff")
+    (tmp_path / "r.json.gz").write_bytes(gzip.compress(to_json(RUN).encode())[:99] + b"x")
     with pytest.raises(DataError, match=r"absent\.json: No such file"):
         read_json(tmp_path / "absent.json")
     with pytest.raises(DataError, match=r"bytes\.json is not JSON: .*0xff"):
         read_json(tmp_path / "bytes.json")
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
-@pytest.mark.faults
-def test_a_damaged_compressed_file_is_refused(tmp_path: Path, share: float) -> None:
-    """With its name and a remedy, and no traceback."""
-    data = gzip.compress(to_json(RUN).encode())
-    path = tmp_path / "r.json.gz"
-    path.write_bytes(data[: int(share * len(data))] + b"x")
-
     with pytest.raises(DataError, match=r"r\.json\.gz cannot be unpacked: .*\n.*measure again"):
-        read_json(path)
+        read_json(tmp_path / "r.json.gz")
 
 
 @pytest.mark.parametrize("name", ["bomb.json", "bomb.json.gz"])

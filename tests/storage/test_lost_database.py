@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -16,12 +15,13 @@ import pytest
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.events import Event, Finished, Progress, Silent
+from instruction_counts.execution.events import Event, Finished
 from instruction_counts.session.measuring import Measured, MeasuredRun
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, exporter_to, make_orders
+from tests.session.fakes import Remarks
 from tests.small_disk import fill, small_disk
 from tests.storage.postgresql import Server
 
@@ -31,33 +31,17 @@ CASES = 12
 ACTIONS: TypeAlias = dict[int, Callable[[], None]]
 
 
-class _Remarks(Silent):
-    """Keeps what it is given."""
+class _Remarks(Remarks):
+    """Lets a case begin when the one before it has been stored, as far as that is possible."""
 
     def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.errors: list[str] = []
+        super().__init__()
         self.handled = threading.Semaphore(1)
-        """A case begins when the one before it has been stored, as far as that is possible."""
-
-    @contextlib.contextmanager
-    def progress(self, total: int) -> Iterator[Progress]:
-        """See `Observer`."""
-        del total
-        yield self
 
     def show(self, event: Event) -> None:
         """See `Progress`."""
         if isinstance(event, Finished):
             self.handled.release()
-
-    def note(self, text: str) -> None:
-        """Keep it."""
-        self.notes.append(text)
-
-    def error(self, text: str) -> None:
-        """Keep it."""
-        self.errors.append(text)
 
 
 @attrs.frozen
@@ -97,6 +81,27 @@ def measured_while(actions: ACTIONS, store: Store, folder: Path) -> Ended:
     return Ended(measured.execute(make_orders(CASES)), remarks, read_json(path))
 
 
+def assert_kept(ended: Ended) -> None:
+    """All is in the file of the run, and in the one where it was kept; it is not stored."""
+    assert CASES == len(ended.measured.run.cases)
+    assert CASES == len(ended.file.cases)
+    assert ended.measured.is_stored is False
+    assert all(record.outcome.functions is not None for record in ended.file.cases)
+    assert ended.file == ended.kept()
+
+
+def stored_in_spite_of(actions: ACTIONS, where: str | Path, folder: Path) -> Ended:
+    """A run that is stored as if nothing had been."""
+    with Store.open(where) as store:
+        ended = measured_while(actions, store, folder)
+        assert ended.measured.run_id is not None
+        stored = store.load(ended.measured.run_id)
+
+    assert ended.file == stored
+    assert ended.measured.is_stored is True
+    return ended
+
+
 # SQLite
 
 
@@ -113,16 +118,12 @@ def test_a_full_disk_costs_no_result(disk: Path, tmp_path: Path) -> None:
         ended = measured_while({3: lambda: fill(disk)}, store, tmp_path)
         (summary,) = store.summaries()
 
-    assert CASES == len(ended.measured.run.cases)
-    assert CASES == len(ended.file.cases)
-    assert ended.measured.is_stored is False
-    assert all(record.outcome.functions is not None for record in ended.file.cases)
+    assert_kept(ended)
     assert 0 < summary.cases < CASES
     assert [1, 1] == [
         sum(text in error for error in ended.remarks.errors)
         for text in ("stay in memory", "is not stored as a whole")
     ]
-    assert ended.file == ended.kept()
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
@@ -140,23 +141,16 @@ def test_a_database_that_is_deleted_costs_no_result(tmp_path: Path, is_replaced:
     with Store.open(path) as store:
         ended = measured_while({3: delete}, store, tmp_path)
 
-    assert ended.measured.is_stored is False
+    assert_kept(ended)
     assert "runs.db was deleted or replaced while it was in use" in ended.remarks.errors[-1]
-    assert CASES == len(ended.file.cases)
-    assert ended.file == ended.kept()
     assert is_replaced == path.exists()
 
 
 def test_a_disk_that_has_room_again_takes_what_waited(disk: Path, tmp_path: Path) -> None:
-    """With the next case; at its end the run is as if nothing had been."""
+    """With the next case."""
     actions: ACTIONS = {2: lambda: fill(disk), 5: (disk / "filler").unlink}
-    with Store.open(disk / "runs.db") as store:
-        ended = measured_while(actions, store, tmp_path)
-        assert ended.measured.run_id is not None
-        stored = store.load(ended.measured.run_id)
+    ended = stored_in_spite_of(actions, disk / "runs.db", tmp_path)
 
-    assert ended.file == stored
-    assert ended.measured.is_stored is True
     assert ["Results can be stored again, and all of them are."] == ended.remarks.notes
 
 
@@ -176,36 +170,16 @@ def test_a_server_that_goes_away_costs_no_result(server: Server, tmp_path: Path)
         ended = measured_while({5: server.stop}, store, tmp_path)
     server.start()
 
-    assert CASES == len(ended.measured.run.cases)
-    assert CASES == len(ended.file.cases)
-    assert ended.measured.is_stored is False
-    assert all(record.outcome.functions is not None for record in ended.file.cases)
-    assert ended.file == ended.kept()
+    assert_kept(ended)
 
 
 def test_a_server_that_comes_back_takes_what_waited(server: Server, tmp_path: Path) -> None:
-    """Nothing is missing in it then."""
-    with Store.open(server.url) as store:
-        ended = measured_while({4: server.stop, 8: server.start}, store, tmp_path)
-        assert ended.measured.run_id is not None
-        stored = store.load(ended.measured.run_id)
-
-    assert ended.file == stored
-    assert ended.measured.is_stored is True
-
-
-def test_a_connection_that_the_server_ends_costs_no_result(server: Server, tmp_path: Path) -> None:
-    """The next result goes over another one."""
+    """Nothing is missing in it then; after a lost connection, it goes over another one."""
 
     def end_all() -> None:
         with psycopg.connect(host=server.folder, user="postgres", autocommit=True) as connection:
             others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "
             connection.execute(f"{others} pg_backend_pid() AND backend_type = 'client backend'")
 
-    with Store.open(server.url) as store:
-        ended = measured_while({3: end_all}, store, tmp_path)
-        assert ended.measured.run_id is not None
-        stored = store.load(ended.measured.run_id)
-
-    assert ended.file == stored
-    assert ended.measured.is_stored is True
+    stored_in_spite_of({4: server.stop, 8: server.start}, server.url, tmp_path)
+    stored_in_spite_of({3: end_all}, server.url, tmp_path)

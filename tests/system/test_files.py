@@ -44,10 +44,7 @@ def test_a_file_that_another_one_keeps_is_waited_for_in_vain(tmp_path: Path) -> 
         raise ZeroDivisionError
     with locked(path, 0.1):
         path.write_text("text")
-
-
-def test_a_folder_that_takes_no_lock_is_an_error() -> None:
-    """Instead of a wait until it does."""
+    # A folder that takes none is an error, instead of a wait until it does.
     with pytest.raises(OSError, match="No such file"), locked(Path("/proc/file")):
         pass
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -120,15 +118,15 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path, name: str) -> None:
         take(tmp_path / name, "Do this")
 
 
-def _take_and_fill(folder: Path) -> None:
-    take(folder, "", is_cache=True)
-    (folder / f"{os.getpid()}").touch()
-
-
 def test_processes_that_begin_at_once_share_a_new_folder(tmp_path: Path) -> None:
     """None takes it for somebody else's."""
+
+    def take_and_fill() -> None:
+        take(tmp_path / "c", "", is_cache=True)
+        (tmp_path / "c" / f"{os.getpid()}").touch()
+
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=_take_and_fill, args=(tmp_path / "c",)) for _ in range(8)]
+    processes = [context.Process(target=take_and_fill) for _ in range(8)]
     for process in processes:
         process.start()
     for process in processes:
@@ -162,32 +160,12 @@ input()
 """
 
 
-@pytest.fixture
-def other() -> Iterator[subprocess.Popen[str]]:
-    """Another process with a folder of its own, whose path it prints."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", OTHER],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        yield process
-        process.kill()
-
-
-def folder_of(process: subprocess.Popen[str]) -> Path:
-    """The folder of the other process."""
-    assert process.stdout is not None
-    return Path(process.stdout.readline().strip())
-
-
-def test_the_folder_of_a_killed_process_is_swept(
-    other: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_the_folder_of_a_killed_process_is_swept(tmp_path: Path) -> None:
     """With all that is in it; that of a living one stays, and so does what is somebody else's."""
-    folder = folder_of(other)
+    command, pipe = [sys.executable, "-c", OTHER], subprocess.PIPE
+    other = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+    assert other.stdout is not None
+    folder = Path(other.stdout.readline().strip())
     sweep()
     lived = (folder / "file").exists()
     with WorkFolder() as link:
@@ -197,8 +175,8 @@ def test_the_folder_of_a_killed_process_is_swept(
     link.symlink_to(tmp_path)  # it may lead anywhere
     theirs = folder.with_name(f"instruction-counts-{os.getpid()}")
     theirs.mkdir()
-    other.send_signal(signal.SIGKILL)
-    other.wait()
+    other.kill()
+    other.communicate()
     try:
         sweep()
 

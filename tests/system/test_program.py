@@ -11,10 +11,8 @@ from instruction_counts.system.program import program_name
     ("started", "expected"),
     [
         ("main.py", "python main.py"),
-        ("/somewhere/else/main.py", "python main.py"),
         ("/usr/local/bin/instruction-counts", "instruction-counts"),
         ("notebook.py", "instruction-counts"),
-        ("", "instruction-counts"),
     ],
 )
 def test_messages_use_the_name_that_the_program_was_started_with(

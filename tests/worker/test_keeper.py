@@ -41,54 +41,37 @@ def keep(*command: str, **options: Any) -> subprocess.Popen[bytes]:
     return process
 
 
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process."""
-    return Path(f"/proc/{pid}").exists()
-
-
 def test_a_process_that_left_its_session_ends_with_the_command(tmp_path: Path) -> None:
     """It forked twice, and belongs to nobody but the keeper."""
     file = tmp_path / "pid"
 
     assert keep(sys.executable, "-c", DAEMON, str(file)).wait() == 0
-    assert not is_alive(int(file.read_text()))
+    assert not Path(f"/proc/{file.read_text()}").exists()
 
 
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [("exit 7", 7), *((f"kill -{number} $$", -number) for number in (6, 9, 15))],
-)
-def test_it_ends_as_the_command_did(script: str, code: int) -> None:
-    """A program that ends by itself is distinguished from one that was killed."""
-    assert keep("/bin/sh", "-c", script).wait() == code
-
-
-def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
-    """On stderr, where the output of workers is read."""
+def test_it_ends_as_the_command_did(capfd: pytest.CaptureFixture[str]) -> None:
+    """One that ends by itself is told from one that was killed; one that is not there is named."""
+    scripts = {7: "exit 7", **{-number: f"kill -{number} $$" for number in (6, 9, 15)}}
+    assert [*scripts] == [keep("/bin/sh", "-c", script).wait() for script in scripts.values()]
     keep("/nowhere/at/all").wait()
 
     assert "/nowhere/at/all does not start: No such file or directory\n" == capfd.readouterr().err
 
 
-def test_the_command_has_the_environment_that_was_written_for_it() -> None:
-    """As it is, and in its order: its size and its content move counts."""
-    with keep("/bin/cat", "/proc/self/environ", stdout=subprocess.PIPE) as kept:
-        assert kept.stdout is not None
-        assert [b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=" + EURO] == (
-            kept.stdout.read().rstrip(b"\0").split(b"\0")
-        )
+def test_the_command_finds_all_as_if_the_keeper_were_not_there() -> None:
+    """No input, no ignored signal, and its environment in the order in which it was written.
 
-
-def test_the_command_reads_nothing_and_ignores_no_signal() -> None:
-    """As if the keeper were not there; Python ignores some signals."""
-    script = "cat; grep SigIgn /proc/self/status"
+    Its size and its content move counts; Python ignores some signals.
+    """
+    script = "cat; cat /proc/$$/environ; grep SigIgn /proc/self/status"
     with keep("/bin/sh", "-c", script, stdout=subprocess.PIPE) as kept:
         assert kept.stdout is not None
-        name, _, ignored = kept.stdout.read().decode().partition("\t")
+        *variables, last = kept.stdout.read().split(b"\0")
+    name, _, ignored = last.decode().partition("\t")
 
+    assert [b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=" + EURO] == variables
     # Those from 32 on are the C library's, which nobody can set.
-    assert "SigIgn:" == name
-    assert 0 == int(ignored, 16) & 0x7FFFFFFF
+    assert ("SigIgn:", 0) == (name, int(ignored, 16) & 0x7FFFFFFF)
 
 
 def test_ending_the_keeper_ends_all_of_it(tmp_path: Path) -> None:
@@ -99,7 +82,7 @@ def test_ending_the_keeper_ends_all_of_it(tmp_path: Path) -> None:
     keeper.terminate()
     keeper.wait()
 
-    assert not is_alive(int(file.read_text()))
+    assert not Path(f"/proc/{file.read_text()}").exists()
 
 
 def test_the_command_ends_when_its_keeper_is_killed(tmp_path: Path) -> None:

@@ -58,21 +58,16 @@ def slots(lookups: list[method_cache.Lookup]) -> Counter[int]:
     )
 
 
-def seen() -> list[method_cache.Lookup]:
-    """What two calls look up."""
+def test_what_is_looked_up_is_seen() -> None:
+    """On the type of the object, wherever it is found; the table is emptied first."""
+    Base().method()
     lookups = Lookups()
     for _ in range(2):
         lookups.begin()
         Derived().own()
         Derived().method()
         lookups.end()
-    return lookups.rows()
-
-
-def test_what_is_looked_up_is_seen() -> None:
-    """On the type of the object, wherever it is found; the table is emptied first."""
-    Base().method()
-    rows = seen()
+    rows = lookups.rows()
 
     assert {(HERE, "Derived", "own", 0), (HERE, "Derived", "method", 0)} <= {*rows}
     assert (HERE, "Base", "method", 0) not in rows
@@ -95,16 +90,11 @@ def test_a_name_lies_where_the_table_has_it() -> None:
     }
 
 
-def look_up_by_a_new_string() -> None:
-    """As C code does."""
-    ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Base()), b"absent_from_all")
-
-
 def test_a_name_that_is_made_anew_lies_anywhere() -> None:
-    """It is not the string that Python code would use."""
+    """As C code does, and no string that Python code would use."""
     lookups = Lookups()
     lookups.begin()
-    look_up_by_a_new_string()
+    ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Base()), b"absent_from_all")
     lookups.end()
 
     assert (HERE, "Base", "absent_from_all", -1) in lookups.rows()
@@ -159,15 +149,13 @@ def test_names_of_one_type_that_share_a_slot_are_counted() -> None:
     assert 1 == MethodCache().separate([(HERE, "Base", name, 0) for name in pair])
 
 
-def test_names_are_placed_where_no_two_share_a_slot() -> None:
-    """Of 300 many would."""
-    names = method_cache.place([f"a_{'long_' * (number % 9)}{number}" for number in range(300)])
-
-    assert 300 == len({id(name) >> 3 & 4095 for name in names})
-
-
 def test_a_placed_name_is_the_one_that_code_uses() -> None:
-    """Names in code are interned; one that is there stays, as whoever has it goes on using it."""
+    """Names in code are interned; one that is there stays, as whoever has it goes on using it.
+
+    No two share a slot, of 300 of which many would.
+    """
+    names = method_cache.place([f"a_{'long_' * (number % 9)}{number}" for number in range(300)])
+    assert 300 == len({id(name) >> 3 & 4095 for name in names})
     there = sys.intern("a_name_that_is_there_already")
     placed, same = method_cache.place(["a_name_that_code_uses_later", there])
 

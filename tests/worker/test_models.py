@@ -68,29 +68,29 @@ def test_modules_and_what_is_outside_of_them_are_all_that_a_model_does(
     assert [*block, *block, *rest] == types(traced("net", IMAGE, level=level))
 
 
-def test_a_call_knows_its_place_in_the_model() -> None:
-    """Operators have that of the module that runs them."""
-    paths = [call["path"] for call in traced("net", IMAGE)["calls"]]
+def test_equal_layers_differ_in_their_place_in_the_model_only() -> None:
+    """So that they can be kept once; operators have that of the module that runs them.
+
+    Nothing that is noted depends on values: a fake model has the shapes of a real one.
+    """
+    answer = traced("net", IMAGE)
+    paths = [call.pop("path") for call in answer["calls"]]
 
     assert ["blocks.0.conv", "blocks.0.act", "blocks.0", "blocks.1.conv"] == paths[:4]
+    assert answer["calls"][0] == answer["calls"][3]
+    real = traced("net", IMAGE, real_data=True)
+    assert paths == [call.pop("path") for call in real["calls"]]
+    assert answer == real
 
 
-def test_equal_layers_differ_in_their_place_only() -> None:
-    """So that they can be kept once."""
-    calls = traced("net", IMAGE)["calls"]
-    first, second = ({**call, "path": ""} for call in (calls[0], calls[3]))
+def test_a_call_is_written_as_people_write_it() -> None:
+    """A function or method of torch where it runs the very same, with inputs like the traced ones.
 
-    assert first == second
-
-
-def test_a_fake_model_has_the_shapes_of_a_real_one() -> None:
-    """Nothing that is noted depends on values."""
-    assert traced("net", IMAGE) == traced("net", IMAGE, real_data=True)
-
-
-def test_an_operator_is_written_as_people_write_it() -> None:
-    """A function or method of torch where it runs the very same."""
-    calls = [call["call"] for call in traced("attention", WORDS)["calls"]]
+    An index beyond the table would fail, and strides choose a kernel; the backward pass starts from
+    a tensor, which is picked from an output by its name.
+    """
+    answer = traced("attention", WORDS)
+    inputs = [call["inputs"] for call in answer["calls"]]
 
     assert [
         "model(x)",
@@ -99,27 +99,10 @@ def test_an_operator_is_written_as_people_write_it() -> None:
         "torch.softmax(x, -1)",
         "model(x, x, x, need_weights=False)",
         "torch.matmul(a, b)",
-    ] == calls
-
-
-def test_words_stay_below_the_size_of_the_table() -> None:
-    """An index beyond it would fail when it is measured."""
-    (ids,) = traced("attention", WORDS)["calls"][0]["inputs"]
-
-    assert "int64" == ids["dtype"]
-    assert 100 == ids["high"]
-
-
-def test_an_input_that_is_not_contiguous_keeps_its_strides() -> None:
-    """Other kernels run for it."""
-    inputs = traced("attention", WORDS)["calls"][2]["inputs"]
-
-    assert [None, [40, 1, 8]] == [tensor["stride"] for tensor in inputs]
-
-
-def test_an_output_in_a_mapping_is_picked_by_its_name() -> None:
-    """The backward pass starts from a tensor."""
-    assert '["out"]' == traced("attention", WORDS)["result"]["pick"]
+    ] == [call["call"] for call in answer["calls"]]
+    assert [("int64", 100)] == [(ids["dtype"], ids["high"]) for ids in inputs[0]]
+    assert [None, [40, 1, 8]] == [tensor["stride"] for tensor in inputs[2]]
+    assert '["out"]' == answer["result"]["pick"]
 
 
 @pytest.mark.parametrize(
@@ -174,11 +157,12 @@ def test_modules_tell_how_they_were_made(
     assert (positional, keywords) == constructor_arguments(module)
 
 
-def test_the_type_of_parameters_is_noted() -> None:
-    """bfloat16 runs other kernels."""
-    answer = traced("half_net", {**IMAGE, "dtype": "bfloat16"})
+def test_the_type_of_parameters_and_the_mode_are_noted_of_every_module() -> None:
+    """bfloat16 runs other kernels; dropout and normalisation do other things in training."""
+    calls = traced("half_net", {**IMAGE, "dtype": "bfloat16"}, training=True)["calls"]
 
-    assert {"torch.bfloat16"} == {call["dtype"] for call in answer["calls"] if "dtype" in call} - {
+    assert {True} == {call["training"] for call in calls if call["kind"] == "module"}
+    assert {"torch.bfloat16"} == {call["dtype"] for call in calls if "dtype" in call} - {
         "torch.float32"  # of what has no parameters
     }
 
@@ -196,46 +180,33 @@ def test_a_gradient_flows_from_the_first_parameter_on(backward: bool, expected: 
 ROWS = {**IMAGE, "shape": [2, 4]}
 
 
-def test_a_frozen_layer_hands_a_gradient_on_and_computes_none_of_its_own() -> None:
-    """It is another layer than one that learns."""
-    first, frozen, *_ = traced("partly_frozen", ROWS, backward=True)["calls"]
-
-    assert [(False, True), (True, False)] == [
-        (call["is_frozen"], call["has_parameters"]) for call in (first, frozen)
-    ]
-
-
-def test_a_layer_of_which_a_part_is_frozen_is_written_as_its_operators() -> None:
-    """These say of each parameter whether it gets a gradient."""
-    answer = traced("partly_frozen", ROWS, backward=True)
-    (linear,) = (call for call in answer["calls"] if call["kind"] == "operator")
-
-    assert [True, True, False] == [tensor["needs_grad"] for tensor in linear["inputs"]]
-
-
-def test_without_backward_it_is_the_same_whether_a_layer_is_frozen() -> None:
-    """Gradients are off for all of them."""
+def test_a_frozen_layer_is_another_one_where_gradients_flow() -> None:
+    """It hands one on, and computes none of its own; where a part is frozen, operators tell."""
+    calls = traced("partly_frozen", ROWS, backward=True)["calls"]
+    (linear,) = (call for call in calls if call["kind"] == "operator")
     first, *others = ({**call, "path": ""} for call in traced("partly_frozen", ROWS)["calls"])
 
+    assert [(False, True), (True, False)] == [
+        (call["is_frozen"], call["has_parameters"]) for call in calls[:2]
+    ]
+    assert [True, True, False] == [tensor["needs_grad"] for tensor in linear["inputs"]]
     assert [first] * 3 == others
 
 
-def test_what_writes_to_an_input_with_a_gradient_writes_elsewhere() -> None:
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [("modules", [{"inplace": True}, {"inplace": False}]), ("operators", ["relu_", "relu"])],
+)
+def test_what_writes_to_an_input_with_a_gradient_writes_elsewhere(
+    level: str, expected: list[Any]
+) -> None:
     """Autograd refuses to write to a leaf."""
-    forward, backward = (
-        traced("net_in_place", IMAGE, backward=backward)["calls"][1]["keywords"]
+    calls = [
+        traced("net_in_place", IMAGE, level=level, backward=backward)["calls"][1]
         for backward in (False, True)
-    )
+    ]
 
-    assert {"inplace": True} == forward
-    assert {"inplace": False} == backward
-
-
-def test_training_reaches_every_module() -> None:
-    """Dropout and normalisation do other things then."""
-    calls = traced("net", IMAGE, training=True)["calls"]
-
-    assert {True} == {call["training"] for call in calls if call["kind"] == "module"}
+    assert expected == [call.get("keywords", call["type"].removeprefix("aten.")) for call in calls]
 
 
 SAVED = """
@@ -337,6 +308,4 @@ def test_each_input_keeps_its_limit_whatever_their_order() -> None:
 
 def test_real_data_takes_the_branch_that_it_takes() -> None:
     """Where values decide, they have to be there."""
-    answer = traced("Branching", IMAGE, real_data=True)
-
-    assert "aten.add.Tensor" in types(answer)
+    assert "aten.add.Tensor" in types(traced("Branching", IMAGE, real_data=True))

@@ -11,11 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.system.worker_process import (
-    PROTOCOL_VERSION,
-    WORKER,
-    WorkerProcess,
-)
+from instruction_counts.system.worker_process import PROTOCOL_VERSION, WORKER, WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED
 
 
@@ -80,12 +76,7 @@ def test_only_what_counts_is_loaded_by_itself(alone: Path) -> None:
     for path in alone.parent.glob("*.py"):
         if path not in {alone.with_name(counted.name) for counted in COUNTED}:
             path.write_text("raise SystemExit('loaded')")
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=alone.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=alone.parent, stderr=subprocess.PIPE, check=False)
 
-    assert "loaded" == done.stderr.strip()
+    assert b"loaded" == done.stderr.strip()

@@ -12,8 +12,6 @@ import enum
 import functools
 import re
 
-import attrs
-
 from instruction_counts.analysis.attribution.names import (
     GENERATED,
     KERNEL_LIBRARY,
@@ -41,15 +39,10 @@ class Layer(enum.Enum):
     OTHER = "other"
 
 
-@attrs.frozen
-class _Rule:
-    layer: Layer
-    library: re.Pattern[str]
-    function: re.Pattern[str]
-
-
-def _rule(layer: Layer, library: str, *functions: str) -> _Rule:
-    return _Rule(layer, re.compile(library), re.compile("|".join(functions)))
+def _rule(
+    layer: Layer, library: str, *functions: str
+) -> tuple[Layer, re.Pattern[str], re.Pattern[str]]:
+    return layer, re.compile(library), re.compile("|".join(functions))
 
 
 _ANY = r".*"
@@ -170,7 +163,7 @@ def layer_of(function: str, library: str) -> Layer:
     if name != GENERATED:
         name = qualified(function)
     library = library.rpartition("/")[2] or UNKNOWN
-    for rule in _RULES:
-        if rule.library.fullmatch(library) and rule.function.match(name):
-            return rule.layer
+    for layer, libraries, functions in _RULES:
+        if libraries.fullmatch(library) and functions.match(name):
+            return layer
     return Layer.OTHER

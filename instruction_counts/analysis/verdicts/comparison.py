@@ -133,13 +133,13 @@ def verified(
     suspects = {suspect.key for suspect in comparison.suspects}
     judged = []
     for compared in comparison.differences:
-        counts = [[layout.get(compared.key) for layout in side] for side in (base, new)]
-        before, after = ([count for count in side if count is not None] for side in counts)
-        if compared.key in suspects and len(before) == len(after) == len(base) > 0:
-            edge = (edges or {}).get(compared.key)
-            layouts = Layouts(
-                tuple(before), tuple(after), edge, _steady_change(compared.key, functions)
-            )
+        key = compared.key
+        before, after = (
+            tuple(layout[key] for layout in side if key in layout) for side in (base, new)
+        )
+        if key in suspects and len(before) == len(after) == len(base) > 0:
+            steady = _steady_change(key, functions)
+            layouts = Layouts(before, after, (edges or {}).get(key), steady)
             judged.append(judge_verified(compared, layouts, comparison.min_effect))
         else:
             judged.append(compared)
@@ -205,22 +205,12 @@ def beside(records: Sequence[Record]) -> tuple[MeasuredStatement, ...]:
 
 
 def _places(record: Record) -> tuple[FunctionChange, ...]:
-    if record.outcome.functions is None:
-        return ()
     return difference(None, record.outcome.functions).functions[:_PLACES]
 
 
 def _from_first(first: Record, other: Record) -> Difference:
     """As between two builds; that they are other code and of other modes is meant."""
-    key = other.key
-    base = attrs.evolve(
-        first,
-        label=key.label,
-        language=key.language,
-        runtime=key.runtime,
-        autograd=key.autograd,
-        num_threads=key.num_threads,
-        definition_hash=other.definition_hash,
-    )
-    judged = judge(key, base, other)
+    key = attrs.asdict(other.key, recurse=False)
+    base = attrs.evolve(first, **key, definition_hash=other.definition_hash)
+    judged = judge(other.key, base, other)
     return attrs.evolve(judged, causes=causes_of(judged))

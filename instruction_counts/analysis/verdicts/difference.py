@@ -80,7 +80,11 @@ class Reason(enum.Enum):
     FAILED_IN_BOTH = "failed in both"
 
 
-_OTHER_PROGRAM = frozenset({Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER})
+_PROGRAMS: dict[Program, tuple[Reason, Metric]] = {
+    Program.PYTHON_DIFFERS: (Reason.PYTHON_DIFFERS, BYTECODES),
+    Program.OPERATORS_DIFFER: (Reason.OPERATORS_DIFFER, OPERATOR_CALLS),
+}
+_OTHER_PROGRAM = frozenset(reason for reason, _ in _PROGRAMS.values())
 
 
 @attrs.frozen
@@ -243,9 +247,8 @@ def _on_layouts(
     if not min_effect.is_reached(change, before):
         return Verdict.SAME, Reason.BELOW_MIN_EFFECT
     if gap > checked.noise:
-        return _direction(change), (
-            Reason.BEYOND_LAYOUTS if checked.noise else Reason.EXACT_DIFFERENCE
-        )
+        reason = Reason.BEYOND_LAYOUTS if checked.noise else Reason.EXACT_DIFFERENCE
+        return _direction(change), reason
     # Layouts move the whole count by as much as it changed, or by more.
     steady = layouts.steady_change
     if steady and min_effect.is_reached(steady, before):
@@ -331,12 +334,6 @@ def _on_counts(
         return Verdict.AMBIGUOUS, Reason.NOT_VERIFIED
     exact = base.exact and new.exact
     return _direction(change), Reason.EXACT_DIFFERENCE if exact else Reason.BEYOND_NOISE
-
-
-_PROGRAMS: dict[Program, tuple[Reason, Metric]] = {
-    Program.PYTHON_DIFFERS: (Reason.PYTHON_DIFFERS, BYTECODES),
-    Program.OPERATORS_DIFFER: (Reason.OPERATORS_DIFFER, OPERATOR_CALLS),
-}
 
 
 def _by_program(judged: Difference) -> Difference:

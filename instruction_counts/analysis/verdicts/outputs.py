@@ -6,7 +6,6 @@ import base64
 from collections.abc import Iterator
 
 import attrs
-import numpy as np
 
 from instruction_counts.domain.outcomes import Output, TensorValue
 
@@ -61,8 +60,7 @@ def compare_outputs(base: Output | None, new: Output | None) -> OutputDifference
         return OutputDifference(differs=False, unknown="the output is not the same in every run")
     if base.inputs != new.inputs:
         return OutputDifference(differs=False, unknown="the setup made different inputs")
-    with np.errstate(all="ignore"):  # what overflows is infinite
-        found = tuple(_differences(base, new))
+    found = tuple(_differences(base, new))
     return OutputDifference(differs=bool(found), tensors=found)
 
 
@@ -86,18 +84,28 @@ def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifferenc
             return
     if base.digest == new.digest:
         return
-    was, now = (np.frombuffer(base64.b64decode(tensor.sample), "<f8") for tensor in (base, new))
-    size = min(len(was), len(now))
-    was, now = was[:size], now[:size]
-    relative, absolute = _TOLERANCES.get(base.dtype, (0.0, 0.0))
-    is_within = np.isclose(now, was, relative, absolute, equal_nan=True).all()
-    if base.dtype in _TOLERANCES and is_within:
-        return
-    differs = ~np.isclose(now, was, 0, 0, equal_nan=True)
-    was, now = was[differs], now[differs]
-    # Between a number and NaN it is as far as can be, and not NaN, of which there is no largest.
-    distances = np.nan_to_num(abs(was - now), nan=np.inf, posinf=np.inf)
-    ratios = distances[was != 0] / np.where(np.isfinite(was), abs(was), 1)[was != 0]
-    largest, ratio = (float(numbers.max(initial=0)) for numbers in (distances, ratios))
-    what = f"differs by up to {largest:.3g} (relative {ratio:.3g})"
-    yield TensorDifference(base.name, what, largest, ratio)
+    distance = _distance(base, new)
+    if distance is not None:
+        largest, ratio = distance
+        what = f"differs by up to {largest:.3g} (relative {ratio:.3g})"
+        yield TensorDifference(base.name, what, largest, ratio)
+
+
+def _distance(base: TensorValue, new: TensorValue) -> tuple[float, float] | None:
+    """How far two samples are apart, also relatively; None where they are within the tolerance."""
+    import numpy as np  # noqa: PLC0415 - a list of cases starts without it
+
+    with np.errstate(all="ignore"):  # what overflows is infinite
+        was, now = (np.frombuffer(base64.b64decode(tensor.sample), "<f8") for tensor in (base, new))
+        size = min(len(was), len(now))
+        was, now = was[:size], now[:size]
+        relative, absolute = _TOLERANCES.get(base.dtype, (0.0, 0.0))
+        is_within = np.isclose(now, was, relative, absolute, equal_nan=True).all()
+        if base.dtype in _TOLERANCES and is_within:
+            return None
+        differs = ~np.isclose(now, was, 0, 0, equal_nan=True)
+        was, now = was[differs], now[differs]
+        # A number and NaN are as far apart as can be, and not NaN, of which there is no largest.
+        distances = np.nan_to_num(abs(was - now), nan=np.inf, posinf=np.inf)
+        ratios = distances[was != 0] / np.where(np.isfinite(was), abs(was), 1)[was != 0]
+        return float(distances.max(initial=0)), float(ratios.max(initial=0))

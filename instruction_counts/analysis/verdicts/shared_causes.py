@@ -113,8 +113,9 @@ def shared_causes(differences: Iterable[Difference], most: int = _MOST) -> Share
     left = list(every)
     leading: list[LeadingCause] = []
     while left and len(leading) < most and len(changed) > _FEW:
-        members = [cause for cause in left if cause is left[0] or _go_together(left[0], cause)]
-        left = [cause for cause in left if cause not in members]
+        first, *rest = left
+        members = [first, *(cause for cause in rest if _go_together(first, cause))]
+        left = [cause for cause in rest if not _go_together(first, cause)]
         explained = sum((member.explained for member in members), Fraction())
         members.sort(key=lambda cause: _KINDS.index(cause.first.kind))
         share = float(explained / whole) if explained and whole else None

@@ -63,21 +63,16 @@ class Side:
 def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side:
     """The side that ``build`` is in ``run``, which is stored under ``run_id``."""
     records = {record.key: record for record in run.cases if record.build == build}
-    return Side(
-        *(title, run.engine, run.builds[build], records, run_id),
-        run.changed_files.get(build),
-        run.package_folders.get(build, ""),
-    )
+    changed, folder = run.changed_files.get(build), run.package_folders.get(build, "")
+    return Side(title, run.engine, run.builds[build], records, run_id, changed, folder)
 
 
 def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:
     """The side with what its cases compute, where that was recorded later."""
-    records = {
-        key: attrs.evolve(record, outcome=attrs.evolve(record.outcome, output=outputs[key]))
-        if key in outputs
-        else record
-        for key, record in side.records.items()
-    }
+    records = dict(side.records)
+    for key in outputs.keys() & records.keys():
+        outcome = attrs.evolve(records[key].outcome, output=outputs[key])
+        records[key] = attrs.evolve(records[key], outcome=outcome)
     return attrs.evolve(side, records=records)
 
 

@@ -88,11 +88,12 @@ def renderer_for(file: str, having: Collection[str] = (), named: str = "") -> Re
     return found
 
 
-def _in(module: str) -> Callable[[Document], Content]:
-    """What a module of this package renders; it is imported when something is rendered."""
+def _in(module: str, function: str = "render") -> Callable[[Document], Content]:
+    """A function of a module of this package, which is imported when something is rendered."""
 
     def render(document: Document) -> Content:
-        content: Content = importlib.import_module(f"{__name__}.{module}").render(document)
+        found = getattr(importlib.import_module(f"{__name__}.{module}"), function)
+        content: Content = found(document)
         return content
 
     return render
@@ -105,6 +106,6 @@ for _renderer in (
     Renderer("json", (".json",), _in("json")),
     Renderer("csv", (".csv",), _in("csv")),
     Renderer("junit", (".xml",), _in("junit"), needs="tests"),
-    Renderer("speedscope", (".speedscope.json",), _in("speedscope"), needs="profiles"),
+    Renderer("speedscope", (".speedscope.json",), _in("json", "render_profiles"), needs="profiles"),
 ):
     register(_renderer)

@@ -7,21 +7,11 @@ import csv
 from instruction_counts.report.document import Document
 
 
-class _Lines:
-    """The lines that a writer writes, which end in a line feed.
-
-    The writer itself ends them in CRLF, for before Python 3.13 it quotes a cell with a carriage
-    return only if lines end in one.
-    """
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
+class _Lines(list[str]):
+    """What a writer writes, line by line."""
 
     def write(self, line: str) -> None:
-        self._lines.append(line.removesuffix("\r\n"))
-
-    def __str__(self) -> str:
-        return "".join(f"{line}\n" for line in self._lines)
+        self.append(line)
 
 
 def render(document: Document) -> str:
@@ -29,7 +19,8 @@ def render(document: Document) -> str:
     table = document.records or next(iter(document.tables), document.facts)
     lines = _Lines()
     if table is not None:
+        # Before Python 3.13 a cell with a carriage return is quoted only if lines end in one.
         writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow([column.key for column in table.columns])
         writer.writerows([cell.value for cell in row.cells] for row in table.rows)
-    return str(lines)
+    return "".join(line.removesuffix("\r\n") + "\n" for line in lines)

@@ -19,6 +19,11 @@ def render(document: Document) -> str:
     return json.dumps(_plain(data), indent=1, allow_nan=False) + "\n"
 
 
+def render_profiles(document: Document) -> str:
+    """The flame graphs of the document, as speedscope.app reads them."""
+    return json.dumps(document.profiles, separators=(",", ":"), allow_nan=False)
+
+
 def _of_tables(document: Document) -> dict[str, Any]:
     facts = () if document.facts is None else (document.facts,)
     return {
@@ -31,10 +36,8 @@ def _of_tables(document: Document) -> dict[str, Any]:
 
 
 def _rows(table: Table) -> list[dict[str, Any]]:
-    return [
-        {column.key: cell.value for column, cell in zip(table.columns, row.cells, strict=True)}
-        for row in table.rows
-    ]
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, (cell.value for cell in row.cells), strict=True)) for row in table.rows]
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,6 @@ All text from outside is shown as it is: no formatting, HTML, links, mentions or
 from __future__ import annotations
 
 import html
-import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -19,13 +18,6 @@ from instruction_counts.system.program import program_name
 
 LONGEST_COMMENT = 65_536
 """The characters that GitHub takes."""
-
-_MOST_ROWS = 100
-"""Of a table in a comment."""
-_LONGEST_CELL, _LONGEST_LINE = 300, 1000
-"""In a comment, before text from outside is escaped."""
-_REST = 40
-"""Characters that the line about what is left out takes at most."""
 
 _LINKED = re.compile(r"[@#]|:(?=//)|www(?=\.)|gh-(?=\d)", re.IGNORECASE)
 
@@ -42,149 +34,113 @@ def escaped(text: str) -> str:
 
 
 @attrs.frozen
-class _Part:
-    """Lines between which as many others stand as there is room for."""
+class _Limits:
+    """How much of a document is shown, before text from outside is escaped; None: all of it."""
 
-    before: tuple[str, ...]
-    body: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    table: Table | None = None
-    """What the body has the rows of."""
+    rows: int | None = None
+    """Of each table or block."""
+    cell: int | None = None
+    """Characters of a cell."""
+    line: int | None = None
+    """Characters of a note."""
 
-    def lines(self, room: int | None) -> list[str]:
-        """The first of them in ``room``, and what is said of the others; None: all."""
-        kept = self.body if room is None else _fitting(self.body, room - _REST, _MOST_ROWS)
-        left = len(self.body) - len(kept)
-        rest: tuple[str, ...] = ()
-        if self.table is not None and self.table.total is not None:
-            rest = _rows(self.table, _LONGEST_CELL, len(kept))[len(kept) :]
-        elif left:
-            rest = (*([] if self.table is None else [""]), f"… and {left:,} more")
-        return [*self.before, *kept, *rest, *self.after, ""]
+
+_LIMITS = tuple(_Limits(rows, 300, 1000) for rows in (100, 75, 50, 35, 25, 15, 10, 6, 4, 2, 1, 0))
+"""Of a comment: the first with which it is taken."""
 
 
 def render(document: Document) -> str:
     """The answer first, then what was compared and what was found; what is folded can be opened."""
-    parts = list(_parts(document))
     if document.longest is None:
-        lines = [line for part in parts for line in part.lines(None)]
-        return "\n".join(lines[:-1]) + "\n"
-    room = document.longest - sum(_size(part.lines(0)) for part in parts)
-    found: list[str] = []
-    for part in parts:
-        least = part.lines(0)
-        lines = part.lines(room)
-        room -= _size(lines) - _size(least)
-        found += lines
-    return "\n".join(found[:-1]) + "\n"
+        return _rendered(document, _Limits())
+    text = ""
+    for limits in _LIMITS:
+        text = _rendered(document, limits)
+        if len(text) <= document.longest:
+            break
+    return text
 
 
-def _parts(document: Document) -> Iterator[_Part]:
-    title = [f"### {escaped(document.title)}"] if document.title else []
-    first, *others = [escaped(line.text) for line in document.answer] or [""]
-    answer = [f"**{first}**", *others] if first else []
-    for lines in (title, answer):
-        if lines:
-            yield _Part(tuple(lines))
+def _rendered(document: Document, limits: _Limits) -> str:
+    parts = []
+    if document.title:
+        parts.append([f"### {escaped(document.title)}"])
+    if document.answer:
+        first, *others = [escaped(line.text) for line in document.answer]
+        parts.append([f"**{first}**", *others])
     if document.facts is not None:
-        facts = _table(document.facts, document.longest)
-        yield _Part((*facts.before, *facts.body))
-    for section in document.texts:
-        yield _section(section, document.longest)
+        parts.append([*_table(document.facts, attrs.evolve(limits, rows=None))])
+    parts += [[*_section(section, limits)] for section in document.texts]
     if document.notes:
-        most = None if document.longest is None else _LONGEST_LINE
-        yield _Part(tuple(f"- {escaped(_clipped(line.text, most))}" for line in document.notes))
+        texts = [escaped(_clipped(line.text, limits.line)) for line in document.notes]
+        parts.append([f"- {text}" for text in texts])
     if document.next_command:
-        yield _Part((f"Next: {_code(f'{program_name()} {document.next_command}')}",))
+        command = escaped(f"{program_name()} {document.next_command}")
+        parts.append([f"Next: <code>{command}</code>"])
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _section(section: Table | Block, longest: int | None) -> _Part:
-    part = _block(section) if isinstance(section, Block) else _table(section, longest)
+def _section(section: Table | Block, limits: _Limits) -> Iterator[str]:
+    body = _table(section, limits) if isinstance(section, Table) else _block(section, limits)
     if not section.folded:
-        return part
-    number = f": {len(section.rows):,}" if isinstance(section, Table) else ""
-    remark = f" ({section.remark})" if isinstance(section, Table) and section.remark else ""
-    summary = escaped(f"{section.title}{number}{remark}")
-    before = (f"<details><summary>{summary}</summary>", "", *part.before)
-    return attrs.evolve(part, before=before, after=(*part.after, "", "</details>"))
+        yield from body
+        return
+    summary = section.title
+    if isinstance(section, Table):
+        remark = f" ({section.remark})" if section.remark else ""
+        summary += f": {len(section.rows):,}{remark}"
+    yield from (f"<details><summary>{escaped(summary)}</summary>", "", *body, "", "</details>")
 
 
-def _block(block: Block) -> _Part:
-    head = () if block.folded or not block.title else (f"**{escaped(block.title)}**", "")
+def _block(block: Block, limits: _Limits) -> Iterator[str]:
+    if block.title and not block.folded:
+        yield from (f"**{escaped(block.title)}**", "")
+    lines = block.lines[: limits.rows]
     if block.preformatted:
-        fence, lines = _fenced([line.text for line in block.lines])
-        return _Part((*head, fence), tuple(lines), (fence,))
-    return _Part(head, tuple(f"- {escaped(line.text)}" for line in block.lines))
+        texts = [visible(line.text) for line in lines]
+        # A fence that no line ends.
+        ticks = max(map(len, re.findall("`+", "\n".join(texts))), default=0)
+        fence = "`" * max(3, ticks + 1)
+        yield from (fence, *texts, fence)
+    else:
+        yield from (f"- {escaped(line.text)}" for line in lines)
+    if len(lines) < len(block.lines):
+        yield from ("", f"… and {len(block.lines) - len(lines):,} more")
 
 
-def _fenced(lines: list[str]) -> tuple[str, list[str]]:
-    """A fence that no line ends, and the lines."""
-    shown = [visible(line) for line in lines]
-    ticks = max(map(len, re.findall("`+", "\n".join(shown))), default=0)
-    return "`" * max(3, ticks + 1), shown
-
-
-def _code(text: str) -> str:
-    return f"<code>{escaped(text)}</code>"
-
-
-def _table(table: Table, longest: int | None) -> _Part:
+def _table(table: Table, limits: _Limits) -> Iterator[str]:
     """The title stands in place of the first heading, if it is not that of a folded part."""
     headings = [f"{column.group} {column.heading}".strip() for column in table.columns]
     title = "" if table.folded else f"{table.title} {table.remark}".strip()
-    before: tuple[str, ...] = ()
     if title and headings[0]:
-        before = (f"**{escaped(title)}**", "")
+        yield from (f"**{escaped(title)}**", "")
     elif title:
         headings[0] = title
     alignment = ["---" if column.unit is Unit.TEXT else "---:" for column in table.columns]
-    if _has_remarks(table):
+    # There is a last column where there is more to say of a row than its cells do.
+    has_remarks = any(row.below or any(cell.remark for cell in row.cells) for row in table.rows)
+    if has_remarks:
         headings.append("")
         alignment.append("---")
-    rows = _rows(table, None if longest is None else _LONGEST_CELL)
-    return _Part((*before, _row(headings), f"| {' | '.join(alignment)} |"), rows, table=table)
-
-
-def _rows(table: Table, most: int | None, shown: int | None = None) -> tuple[str, ...]:
-    """All rows; or the first ``shown`` of them, what the others add up to, and the sums."""
-    rows = table.rows if shown is None else table.first(shown)[0]
-    lines = []
+    yield from (_row(headings), f"| {' | '.join(alignment)} |")
+    # A row without a key and figures is a heading within the table, which the keys below repeat.
+    kept = [row for row in table.rows if row.key or any(cell.value != "" for cell in row.cells[1:])]
+    rows, hidden = attrs.evolve(table, rows=kept).first(limits.rows)
     for row in rows:
-        if not row.key and all(cell.value == "" for cell in row.cells[1:]):
-            continue  # a heading within the table, which the keys below repeat
         cells = zip(row.cells, table.columns, strict=True)
-        texts = [written(cell, column.unit) for cell, column in cells]
-        texts[0] = row.key or texts[0]
-        if _has_remarks(table):
+        first, *others = [written(cell, column.unit) for cell, column in cells]
+        texts = [row.key or first, *others]
+        if has_remarks:
             remarks = [cell.remark for cell in row.cells if cell.remark]
             texts.append("; ".join([*remarks, *(line.text for line in row.below)]))
-        lines.append(_row(texts, most))
-    return tuple(lines)
+        yield _row(_clipped(text, limits.cell) for text in texts)
+    if hidden and table.total is None:
+        yield from ("", f"… and {hidden:,} more")
 
 
-def _has_remarks(table: Table) -> bool:
-    """Whether there is more to say of a row than its cells do."""
-    return any(row.below or any(cell.remark for cell in row.cells) for row in table.rows)
-
-
-def _row(cells: Iterable[str], most: int | None = None) -> str:
-    return f"| {' | '.join(escaped(_clipped(cell.strip(), most)) for cell in cells)} |"
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(escaped(cell.strip()) for cell in cells)} |"
 
 
 def _clipped(text: str, length: int | None) -> str:
     return text if length is None or len(text) <= length else f"{text[: length - 1]}…"
-
-
-def _fitting(lines: Iterable[str], room: int, most: int) -> list[str]:
-    """The first of ``lines``: ``most`` at most, and together ``room`` characters."""
-    kept = []
-    for line in itertools.islice(lines, most):
-        room -= len(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return kept
-
-
-def _size(lines: Iterable[str]) -> int:
-    return sum(len(line) + 1 for line in lines)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import cattrs
 
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.core.facts import Use
@@ -77,16 +78,11 @@ class ModelLayer:
         return self.type.split(".")[1] if self.kind == "operator" else self.type
 
     @property
-    def has_input_gradient(self) -> bool:
-        """Whether a gradient flows on to what comes before it."""
-        return any(tensor.needs_grad for tensor in self.inputs)
-
-    @property
     def has_backward(self) -> bool:
         """Whether a gradient can flow through it."""
         if self.result is None or not self.result.dtype.startswith(("float", "bfloat", "complex")):
             return False
-        return self.has_parameters or self.has_input_gradient
+        return self.has_parameters or any(tensor.needs_grad for tensor in self.inputs)
 
 
 @attrs.frozen
@@ -158,13 +154,21 @@ def take_apart(
 
 def read_trace(source: ModelSource, answer: Mapping[str, Any]) -> ModelTrace:
     """The answer of ``worker/models.py`` as values."""
+    calls = []
+    for call in answer["calls"]:
+        keywords = list(call.get("keywords", {}).items())
+        fields = {
+            name: _frozen(value)
+            for name, value in {**call, "keywords": keywords}.items()
+            if name != "path"
+        }
+        calls.append(LayerCall(cattrs.structure(fields, ModelLayer), call["path"]))
+    inputs = [{**tensor, "name": tensor["name"] or ""} for tensor in answer["inputs"]]
     return ModelTrace(
         source=source,
-        calls=tuple(LayerCall(_layer(call), call["path"]) for call in answer["calls"]),
-        inputs=tuple(
-            _tensor({**tensor, "name": tensor["name"] or ""}) for tensor in answer["inputs"]
-        ),
-        result=_result(answer["result"]),
+        calls=tuple(calls),
+        inputs=cattrs.structure(inputs, tuple[LayerInput, ...]),
+        result=cattrs.structure(answer["result"], Result | None),  # type: ignore[arg-type]
         taken_apart=answer["taken_apart"],
         left_out=answer["left_out"],
         is_local=answer["is_local"],
@@ -172,25 +176,8 @@ def read_trace(source: ModelSource, answer: Mapping[str, Any]) -> ModelTrace:
     )
 
 
-def _layer(call: Mapping[str, Any]) -> ModelLayer:
-    fields = {name: _frozen(value) for name, value in call.items() if name != "path"}
-    fields["inputs"] = tuple(map(_tensor, call["inputs"]))
-    fields["result"] = _result(call["result"])
-    keywords = call.get("keywords", {})
-    fields["keywords"] = tuple((name, _frozen(value)) for name, value in keywords.items())
-    return ModelLayer(**fields)
-
-
-def _tensor(data: Mapping[str, Any]) -> LayerInput:
-    return LayerInput(**{name: _frozen(value) for name, value in data.items()})
-
-
-def _result(data: Mapping[str, Any] | None) -> Result | None:
-    return None if data is None else Result(data["pick"], tuple(data["shape"]), data["dtype"])
-
-
 def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
 @attrs.frozen

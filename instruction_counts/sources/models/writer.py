@@ -137,9 +137,7 @@ def _subject(subject: Layer | Model, indent: int) -> str:
     return lines("Layer", stated, indent)
 
 
-# ---------------------------------------------------------------------------------------------
 # What layers are called: ``3→32 3x3 s2 · 1x3x224x224``
-# ---------------------------------------------------------------------------------------------
 
 
 def labels(layers: Sequence[UniqueLayer]) -> list[Label]:

@@ -1,7 +1,4 @@
-"""The operators of an installed torch, as its build tells them, and which of them have an entry.
-
-What a build tells is kept in the cache folder.
-"""
+"""The operators of an installed torch, as its build tells them, and which of them have an entry."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
+import cattrs
 
 from instruction_counts.builds.inquiry import inquire, scripts_text
 from instruction_counts.domain.build import Build
@@ -111,50 +109,37 @@ def native_name(operator: str) -> str:
 
 
 def load_schemas(build: Build, cache: Cache) -> Schemas:
-    """Every schema of the namespace aten that the torch of ``build`` has.
+    """Every schema of the namespace aten that the torch of ``build`` has; each torch is asked once.
 
     Raises:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
-    answer = _kept(build, cache, "schemas")
+
+    def ask(folder: Path) -> None:
+        answer = inquire(build, "schemas", {})
+        (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
+
+    torch = inquire(build, "locate", {})
+    texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env))]
+    path = cache.entry("catalogue", key_of(scripts_text(), *texts), ask) / "answer.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["schemas"]
     schemas: dict[str, list[Schema]] = defaultdict(list)
-    for found in answer["schemas"]:
-        arguments = tuple(Argument(**argument) for argument in found["arguments"])
-        schema = Schema(found["name"], found["overload"], arguments, tuple(found["returns"]))
+    for schema in cattrs.structure(found, list[Schema]):
         schemas[schema.name].append(schema)
     return dict(schemas)
 
 
-def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, ...]:
+def load_public_operators(build: Build) -> tuple[PublicOperator, ...]:
     """Every public operator of the torch of ``build``, by namespace and name.
 
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
-    answer = _kept(build, cache, "public_operators")
-    return tuple(
-        PublicOperator(**{**found, "tags": tuple(found["tags"])}) for found in answer["operators"]
-    )
+    found = inquire(build, "public_operators", {})["operators"]
+    return cattrs.structure(found, tuple[PublicOperator, ...])
 
 
-def _kept(build: Build, cache: Cache, question: str) -> dict[str, Any]:
-    """The answer to a question, asked once for each torch."""
-    # Schemas come from the libraries; everything else is read from Python files, too.
-    torch = inquire(build, "locate", {"sources": question != "schemas"})
-    texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env), question)]
-
-    def ask(folder: Path) -> None:
-        answer = inquire(build, question, {})
-        (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
-
-    path = cache.entry("catalogue", key_of(scripts_text(), *texts), ask) / "answer.json"
-    answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return answer
-
-
-# ---------------------------------------------------------------------------------------------
 # Which of them have an entry
-# ---------------------------------------------------------------------------------------------
 
 
 @attrs.frozen
@@ -215,7 +200,7 @@ def _in_categories(
             known = {text for operator in operators for text in operator.category_parts}
             near = ", ".join(difflib.get_close_matches(pattern.lower(), sorted(known), n=3))
             raise UsageError(
-                f"--category '{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
+                f"'{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
                 "For example: torch.linalg, pointwise or 'torch.Tensor*'",
             )
     return [

@@ -67,9 +67,7 @@ def expression(call: Call, schemas: Schemas) -> str | Underivable:
     return Underivable(f"no schema of aten::{name} fits its arguments ({known})")
 
 
-# ---------------------------------------------------------------------------------------------
 # Which schema
-# ---------------------------------------------------------------------------------------------
 
 
 def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:
@@ -113,9 +111,7 @@ def _fits(kind: str, value: Any) -> bool:
     }.get(kind, False)
 
 
-# ---------------------------------------------------------------------------------------------
 # Its text
-# ---------------------------------------------------------------------------------------------
 
 
 def _called(call: Call, schema: Schema, bound: Mapping[str, Any]) -> str:

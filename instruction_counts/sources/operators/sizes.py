@@ -104,7 +104,7 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
     for text in asked:
         name, shape = _template(text, entry)
         if name in found:
-            raise UsageError(f"--scale {name} was given twice", "Give each input one shape.")
+            raise UsageError(f"--input {name} was given twice", "Give each input one shape.")
         found[name] = shape
     if not asked:
         shapes = {
@@ -129,12 +129,12 @@ def _template(text: str, entry: OperatorEntry) -> tuple[str, Template]:
     parts = [part.strip() for part in shape.strip().removeprefix("[").removesuffix("]").split(",")]
     if name not in entry.tensors:
         raise UsageError(
-            f'--scale {name}: {entry.name} has no tensor "{name}"',
+            f'--input {name}: {entry.name} has no tensor "{name}"',
             f"It has {', '.join(entry.tensors) or 'none'}.",
         )
     if len(parts) > _MOST_DIMENSIONS or not all(map(_PART.fullmatch, parts)):
         raise UsageError(
-            f"--scale {quoted(text)} is not a valid shape", f"For example: input=[{SIZE},64]"
+            f"--input {quoted(text)} is not a valid shape", f"For example: input={SIZE},64"
         )
     return name, tuple(SIZE if part == SIZE else int(part) for part in parts)
 

@@ -147,13 +147,6 @@ class Model:
 # Entries
 
 
-def _threads(value: Any) -> tuple[int, ...]:
-    counts: tuple[int, ...] = CONVERTER.structure(value, Several[Positive])
-    if not counts or len(set(counts)) < len(counts):
-        raise Mismatch("a thread count, or a list of distinct ones")
-    return counts
-
-
 @attrs.frozen
 class Entry:
     """One entry of ``benchmarks``: a group of cases in each of its shapes."""
@@ -179,7 +172,13 @@ class Entry:
     compiled: bool = False
     autograd: bool = False
     gradient: Text | None = None
-    num_threads: Annotated[tuple[int, ...], Parsed(_threads)] = (1,)
+    num_threads: Annotated[
+        Several[Positive],
+        Check(
+            lambda counts: 0 < len(counts) == len(set(counts)),
+            "a thread count, or a list of distinct ones",
+        ),
+    ] = (1,)
     expected: Mapping[str, Expected] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -225,17 +224,34 @@ def _database(value: Any) -> str:
 
 
 @attrs.frozen
-class Reporter:
+class _Reporter:
     """One place where results go."""
 
     directory: Path | None = None
     database: Annotated[str, Parsed(_database)] | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Let it be one."""
         if (self.directory is None) == (self.database is None):
             found = "none" if self.directory is None else "directory, database"
             raise Mismatch("one reporter per item", found)
+
+
+@attrs.frozen
+class Reporters:
+    """Where the results of a run go; without ``reporters`` to the screen."""
+
+    screen: bool = True
+    directories: tuple[Path, ...] = ()
+    database: str | None = None
+
+
+def _reporters(value: Any) -> Reporters:
+    stated = CONVERTER.structure(value, tuple[Literal["screen"] | _Reporter, ...])
+    named = {place: item for place, item in enumerate(stated) if isinstance(item, _Reporter)}
+    databases = {place: item.database for place, item in named.items() if item.database is not None}
+    refuse(Mismatch("only one database", at=(place, "database")) for place in [*databases][1:])
+    directories = (item.directory for item in named.values() if item.directory is not None)
+    return Reporters("screen" in stated, tuple(directories), next(iter(databases.values()), None))
 
 
 @attrs.frozen
@@ -247,37 +263,4 @@ class File:
     builds: Builds = ()
     timeout: Annotated[float, Parsed(seconds_of, DURATION)] | None = None
     seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
-    reporters: tuple[Literal["screen"] | Reporter, ...] | None = None
-
-    def __attrs_post_init__(self) -> None:
-        """Let there be one database."""
-        places = [
-            place
-            for place, reporter in enumerate(self.reporters or ())
-            if isinstance(reporter, Reporter) and reporter.database is not None
-        ]
-        refuse(
-            Mismatch("only one database", at=("reporters", place, "database"))
-            for place in places[1:]
-        )
-
-
-@attrs.frozen
-class Reporters:
-    """Where the results of a run go."""
-
-    screen: bool = True
-    directories: tuple[Path, ...] = ()
-    database: str | None = None
-
-    @classmethod
-    def of(cls, stated: tuple[Literal["screen"] | Reporter, ...] | None) -> Reporters:
-        """What a file states; without ``reporters`` results go to the screen."""
-        if stated is None:
-            return cls()
-        named = [reporter for reporter in stated if isinstance(reporter, Reporter)]
-        return cls(
-            "screen" in stated,
-            tuple(reporter.directory for reporter in named if reporter.directory is not None),
-            next((reporter.database for reporter in named if reporter.database is not None), None),
-        )
+    reporters: Annotated[Reporters, Parsed(_reporters)] = Reporters()

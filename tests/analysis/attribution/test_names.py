@@ -98,24 +98,17 @@ def test_a_name_loses_what_means_nothing() -> None:
         WRAPPER.format("add"): f"{WRAPPED}::call(c10::OperatorKernel*)",
         LOOP: f"{CALLBACK}<…native::add_kernel…>(long, char**, long const*, long, long)",
         MANGLED: MANGLED,
+        (deep := "f" + "<a" * 5000 + ">" * 5000): deep,
     }
 
     assert expected == {name: normalised(name, "libtorch_cpu.so") for name in expected}
 
 
-@pytest.mark.parametrize(
-    ("function", "library", "expected"),
-    [
-        ("0x000000002c706000", UNKNOWN, GENERATED),
-        ("0x000000000493d7a8", UNKNOWN, UNKNOWN),
-        ("0x000000002c706000", "libm.so.6", UNKNOWN),
-    ],
-)
-def test_code_of_no_object_that_starts_a_page_was_generated(
-    function: str, library: str, expected: str
-) -> None:
+def test_code_of_no_object_that_starts_a_page_was_generated() -> None:
     """Other code of no object are the jumps of linkage tables; objects have addresses, too."""
-    assert expected == normalised(function, library)
+    assert GENERATED == normalised("0x000000002c706000", UNKNOWN)
+    assert UNKNOWN == normalised("0x000000000493d7a8", UNKNOWN)
+    assert UNKNOWN == normalised("0x000000002c706000", "libm.so.6")
 
 
 @given(NAMES)
@@ -126,13 +119,6 @@ def test_a_normalised_name_can_be_printed_and_normalised_again(name: str) -> Non
     assert once == normalised(once, "libc.so.6")
     assert once.isprintable()
     assert bool(once)
-
-
-def test_a_name_of_many_brackets_is_left_as_it_is() -> None:
-    """It is read with a stack of limited depth."""
-    name = "f" + "<a" * 5000 + ">" * 5000
-
-    assert name == normalised(name, "a.so")
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
@@ -163,14 +149,12 @@ def test_a_qualified_name_keeps_its_template_arguments() -> None:
     [
         # It outlives a change of parameters, of template arguments and of the numbers of lambdas.
         ("at::add(at::Tensor const&)", "at::add(at::Tensor const&, bool)", True),
-        ("at::f<float>(float)", "at::f<double>(double)", True),
         ("at::f(int) const", "at::f(int)", True),
         ("f()::{lambda()#1}::operator()() const", "f()::{lambda()#2}::operator()() const", True),
         (WRAPPER.format("add"), WRAPPER.format("add").replace("c10::Scalar const&", "long"), True),
         # Wrappers of two operators are two functions, and so are methods of two classes.
         ("at::add(int)", "at::sub(int)", False),
         (WRAPPER.format("add"), WRAPPER.format("mul"), False),
-        (LOOP, LOOP.replace("add_kernel", "mul_kernel"), False),
         ("std::vector<long>::~vector()", "std::vector<c10::Device>::~vector()", False),
     ],
 )
@@ -190,7 +174,6 @@ def test_a_stem_is_what_a_function_is_about(base: str, new: str, *, is_same: boo
         ("malloc", 30, "malloc"),
         ("torch::autograd::THPVariable_add(_object*)", 40, "torch::autograd::THPVariable_add"),
         ("torch::autograd::THPVariable_add(_object*)", 30, "autograd::THPVariable_add"),
-        ("torch::autograd::THPVariable_add(_object*)", 16, "THPVariable_add"),
         ("torch::autograd::THPVariable_add(_object*)", 8, "THPVari…"),
         ("c10::TensorImpl::data() const", 40, "c10::TensorImpl::data"),
         ("std::vector<at::Tensor>::~vector()", 40, "std::vector::~vector"),
@@ -228,13 +211,10 @@ def test_a_short_name_is_never_too_long(name: str, width: int) -> None:
     ("library", "expected"),
     [
         ("libpython3.11.so.1.0", "python"),
-        ("libpython3.10.so", "python"),
         ("libpython3.13t.so.1.0", "python"),
         ("python3.12", "python"),
         ("/usr/bin/python3", "python"),
         ("libgomp-a34b3233.so.1", "libgomp.so"),
-        ("libgomp.so.1.0.0", "libgomp.so"),
-        ("libstdc++.so.6.0.30", "libstdc++.so"),
         ("libc.so.6", "libc.so"),
         ("libc-2.31.so", "libc.so"),
         ("ld-linux-x86-64.so.2", "ld-linux-x86-64.so"),
@@ -254,11 +234,3 @@ def test_a_short_name_is_never_too_long(name: str, width: int) -> None:
 def test_a_library_loses_version_hash_and_platform(library: str, expected: str) -> None:
     """The interpreter is one, whether a library or a program."""
     assert expected == normalised_library(library)
-
-
-@given(st.text())
-def test_normalising_a_library_twice_changes_nothing(library: str) -> None:
-    """Whatever its name is."""
-    once = normalised_library(library)
-
-    assert once == normalised_library(once)

@@ -17,7 +17,7 @@ from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.report.causes import texts
 from tests.builders import costs_of, counted, cpp, key, side
-from tests.fakes import failed, make_record
+from tests.fakes import make_record
 
 
 def spending(counts: Mapping[str, int], **facts: Any) -> Side:
@@ -168,10 +168,3 @@ def test_every_other_statement_is_held_against_the_first() -> None:
     assert -600 == native.change
     assert ("-700 at::native::add", "+100 at::empty (new)") == texts(native.causes)
     assert (0, Reason.IDENTICAL, ()) == (same.change, same.reason, same.causes)
-
-
-def test_what_failed_has_no_change() -> None:
-    """On either side."""
-    pair = make_record("a", outcome=failed()), make_record("b", outcome=counted(10))
-
-    assert [None, None] == [differences(*both)[0].change for both in (pair, pair[::-1])]

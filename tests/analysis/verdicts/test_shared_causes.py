@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,9 +29,6 @@ CONTIGUOUS = Cause(CauseKind.OPERATOR, "aten::contiguous", 0, 1)
 def native(name: str, change: int) -> Cause:
     """A native function that costs so much more."""
     return Cause(CauseKind.NATIVE, name, 1000, 1000 + change, where="libtorch_cpu.so")
-
-
-LOCK = native("lock", -400)
 
 
 def case(label: str, change: int, *causes: Cause, verdict: Verdict = Verdict.WORSE) -> Difference:
@@ -113,13 +109,6 @@ def test_no_more_than_so_many_are_told() -> None:
 
     assert 2 == len(found.leading)
     assert found.others == len(found.every) - sum(len(cause.members) for cause in found.leading)
-
-
-def test_the_same_function_may_have_moved_in_its_file() -> None:
-    """Its line is no part of what it is."""
-    moved = attrs.evolve(FORWARD, line=140)
-
-    assert 1 == len(shared_causes([case("a", 1, FORWARD), case("b", 1, moved)]).every)
 
 
 def test_without_costs_of_native_functions_shares_are_not_known() -> None:

@@ -18,10 +18,11 @@ def _compiled(group: GroupedBenchmark) -> tuple[Case, ...]:
 
 
 def test_a_statement_is_compiled_as_a_function_of_the_arguments() -> None:
-    """Its other names are those of the setup, as in a function that a user writes there."""
+    """Its other names are those of the setup; one that works in place returns nothing."""
     group = GroupedStmts("y = x + 1\ny = y * 2", "", SETUP, "f(x) -> y", compiled=True)
+    in_place = GroupedStmts("x.add_(0)", None, SETUP, "f(x) -> None", compiled=True)
 
-    (case,) = _compiled(group)
+    case, other = (*_compiled(group), *_compiled(in_place))
 
     assert "y = compiled(x)" == case.timer_args.stmt
     assert (
@@ -30,14 +31,8 @@ def test_a_statement_is_compiled_as_a_function_of_the_arguments() -> None:
         "compiled = torch.compile(f)"
     ) == case.timer_args.setup
     assert case.autolabels.language is Language.PYTHON
-
-
-def test_a_statement_without_output_returns_nothing() -> None:
-    """It works in place."""
-    (case,) = _compiled(GroupedStmts("x.add_(0)", None, SETUP, "f(x) -> None", compiled=True))
-
-    assert "compiled(x)" == case.timer_args.stmt
-    assert "def f(x):\n    x.add_(0)\n\n" in case.timer_args.setup
+    assert "compiled(x)" == other.timer_args.stmt
+    assert "def f(x):\n    x.add_(0)\n\n" in other.timer_args.setup
 
 
 def test_a_module_is_compiled_as_it_is_and_differentiated() -> None:

@@ -4,22 +4,17 @@ import ctypes
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
-from instruction_counts.builds.hermetic import environment
-from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import ARTEFACT_PATH
-from instruction_counts.domain.build import Build
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.compiler import CASES, Compiler, is_current
 from instruction_counts.engines.cpp.process import CompileError
@@ -30,7 +25,7 @@ from instruction_counts.engines.cpp.source import (
     Prelude,
 )
 from instruction_counts.system.cache import Cache
-from tests.engines.shared_headers import cache_with_shared_headers
+from tests.fakes import FACTS
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
@@ -70,19 +65,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> BuildFacts:
     (root / "tiny").mkdir()
     (root / "tiny" / "small.h").write_text(SMALL_H)
     (root / "tiny" / "full.h").write_text(FULL_H)
-    texts = {field.name: "" for field in attrs.fields(Fingerprint)}
-    fingerprint = Fingerprint(**{**texts, "cxx11_abi": True})  # type: ignore[arg-type]
-    return BuildFacts(
-        build=Build("tiny"),
-        interpreter=sys.executable,
-        fingerprint=fingerprint,
-        compiler=shutil.which("g++") or "",
-        torch_root=str(root),
-        include_paths=(str(root),),
-        library_paths=(),
-        has_cpp_headers=True,
-        valgrind_headers="",
-    )
+    compiler = shutil.which("g++") or ""
+    return attrs.evolve(FACTS, compiler=compiler, torch_root=str(root), include_paths=(str(root),))
 
 
 def fingerprinted(facts: BuildFacts, **changes: Any) -> BuildFacts:
@@ -119,11 +103,6 @@ def logging(facts: BuildFacts, folder: Path) -> tuple[BuildFacts, Callable[[], l
     return scripted(facts, folder, f"( {made} )"), lambda: log.read_text().split()
 
 
-def loaded(library: Path) -> ctypes.CDLL:
-    """A compiled case, in this process."""
-    return ctypes.CDLL(str(library))
-
-
 def run(library: ctypes.CDLL, *runs: int) -> tuple[int, str, list[int]]:
     """Call the entry point: what it returned, its error, and ``seen`` at each window's ends."""
     seen, marks = ctypes.c_long.in_dll(library, "seen"), list[int]()
@@ -139,7 +118,7 @@ def run(library: ctypes.CDLL, *runs: int) -> tuple[int, str, list[int]]:
 
 def seen_by(compiler: Compiler, case: CppSource) -> int:
     """What ``seen`` is after a single run."""
-    code, error, marks = run(loaded(compiler.case(case)), 1)
+    code, error, marks = run(ctypes.CDLL(str(compiler.case(case))), 1)
     assert 0 == code
     assert "" == error
     return marks[-1]
@@ -163,7 +142,7 @@ class TestRunning:
 
     def test_each_window_runs_as_often_as_it_is_asked_to(self, compiler: Compiler) -> None:
         """The setup runs once, before the first window; begin and end enclose each."""
-        library = loaded(compiler.case(source(setup="seen = 1000;")))
+        library = ctypes.CDLL(str(compiler.case(source(setup="seen = 1000;"))))
         assert (0, "", [1000, 1002, 1002, 1002, 1002, 1007]) == run(library, 2, 0, 5)
 
     @pytest.mark.parametrize(
@@ -208,14 +187,14 @@ class TestRunning:
         self, compiler: Compiler, setup: str, stmt: str, expected: str
     ) -> None:
         """As much of it as fits."""
-        code, error, _ = run(loaded(compiler.case(source(stmt, setup))), 3)
+        code, error, _ = run(ctypes.CDLL(str(compiler.case(source(stmt, setup)))), 3)
         assert 1 == code
         assert expected == error[: len(expected)]
 
     def test_the_path_of_the_model_is_filled_in_before_the_call(self, compiler: Compiler) -> None:
         """The literal becomes a buffer, so that the code is the same wherever the model lies."""
         setup = f'std::string path("{ARTEFACT_PATH}");'
-        library = loaded(compiler.case(source("seen = path.size();", setup)))
+        library = ctypes.CDLL(str(compiler.case(source("seen = path.size();", setup))))
         buffer = (ctypes.c_char * MODEL_BUFFER_SIZE).in_dll(library, MODEL_BUFFER)
         buffer.value = b"/tmp/model.pt"
         assert (0, "", [0, 13]) == run(library, 1)
@@ -360,14 +339,13 @@ class TestCaching:
         self, facts: BuildFacts, tmp_path: Path
     ) -> None:
         """Developers of torch change headers without changing a version."""
-        headers = tmp_path / "headers"
-        shutil.copytree(facts.torch_root, headers)
-        own = attrs.evolve(facts, include_paths=(str(headers),))
-        case = source("seen = tiny::twice(1);")
-        assert 2 == seen_by(tiny_compiler(own, tmp_path / "cache"), case)
-        changed = SMALL_H.replace("2 * x", "200 * x")
-        (headers / "tiny" / "small.h").write_text(changed)
-        assert 200 == seen_by(tiny_compiler(own, tmp_path / "cache"), case)
+        shutil.copytree(facts.torch_root, tmp_path / "headers")
+        own = attrs.evolve(facts, include_paths=(str(tmp_path / "headers"),))
+        for factor in (2, 200):
+            header = SMALL_H.replace("2 * x", f"{factor} * x")
+            (tmp_path / "headers" / "tiny" / "small.h").write_text(header)
+            compiler = tiny_compiler(own, tmp_path / "cache")
+            assert factor == seen_by(compiler, source("seen = tiny::twice(1);"))
 
     def test_a_changed_header_of_the_user_compiles_again(
         self, facts: BuildFacts, tmp_path: Path
@@ -436,25 +414,27 @@ class TestStopping:
         assert "the compiler was stopped" == failure_of(compiler, source()).message
         assert not list(tmp_path.glob("cache/*/.new-*"))
 
-    def test_a_compiler_that_hangs_is_killed(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """Whatever it includes."""
-        slow = scripted(facts, tmp_path, "sleep 600")
-        failure = failure_of(tiny_compiler(slow, tmp_path / "cache", timeout_s=0.2), source())
-        assert FailureKind.TIMEOUT is failure.kind
-        assert "the compiler did not end within 0.2 s" == failure.message
-
     @pytest.mark.parametrize(
-        "script",
-        ["kill -9 $$", 'echo "g++: fatal error: Killed signal terminated program cc1plus"'],
+        ("script", "kind", "message"),
+        [
+            ("sleep 600", FailureKind.TIMEOUT, "the compiler did not end within 5 s"),
+            ("kill -9 $$", FailureKind.SIGNAL, ""),
+            (
+                'echo "g++: fatal error: Killed signal terminated program cc1plus"; exit 1',
+                *(FailureKind.SIGNAL, ""),
+            ),
+        ],
+        ids=["hangs", "killed", "told of it"],
     )
-    def test_a_killed_compiler_is_no_mistake_of_the_case(
-        self, facts: BuildFacts, tmp_path: Path, script: str
+    def test_a_compiler_that_does_not_end_is_no_mistake_of_the_case(
+        self, facts: BuildFacts, tmp_path: Path, script: str, kind: FailureKind, message: str
     ) -> None:
         """Memory may have run out: another try may pass."""
-        killed = scripted(facts, tmp_path, f"{script}; exit 1")
-        failure = failure_of(tiny_compiler(killed, tmp_path / "cache"), source())
-        assert FailureKind.SIGNAL is failure.kind
+        odd = scripted(facts, tmp_path, script)
+        failure = failure_of(tiny_compiler(odd, tmp_path / "cache", timeout_s=5), source())
+        assert kind is failure.kind
         assert failure.kind.may_pass_on_retry
+        assert message in failure.message
 
     def test_compilers_run_on_the_given_cores(self, facts: BuildFacts, tmp_path: Path) -> None:
         """The core of the lane, and no other."""
@@ -468,95 +448,37 @@ class TestStopping:
 class TestShim:
     """The C library that is loaded into the counted process."""
 
-    @pytest.mark.faults
-    def test_no_c_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """The engine does not start, and says why."""
-        compiler = Compiler(attrs.evolve(facts, compiler=""), Cache(tmp_path), {"PATH": "/nowhere"})
-        with pytest.raises(CompileError, match="there is no C compiler") as caught:
-            compiler.native("steady")
-        assert "apt-get install gcc" == caught.value.remedy
+    def test_it_is_compiled_once_and_stays_loaded(self, compiler: Compiler) -> None:
+        """What it allocated outlives any handle."""
+        library = compiler.native("fresh")
+        assert library == compiler.native("fresh")
+        command = ["readelf", "-d", library]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "NODELETE" in shown.stdout
 
     @pytest.mark.faults
     @pytest.mark.parametrize(
-        ("script", "message", "remedy"),
+        ("text", "message", "remedy"),
         [
+            (None, "there is no C compiler", "apt-get install gcc"),
             (
-                'echo "error: No space left on device"',
-                "No space left on",
-                "Set INSTRUCTION_COUNTS_CACHE",
+                '#!/bin/sh\necho "error: No space left on device"; exit 1\n',
+                *("No space left on", "Set INSTRUCTION_COUNTS_CACHE"),
             ),
-            ('echo "error: no cc1"', "no cc1", ""),
-            (None, "cc does not start", "Make it executable, or name another compiler with CC."),
+            ('#!/bin/sh\necho "error: no cc1"; exit 1\n', "no cc1", ""),
+            ("\x7fELF, but not", "cc does not start", "Make it executable, or name another"),
         ],
     )
     def test_a_compiler_that_fails_says_why(
-        self, facts: BuildFacts, tmp_path: Path, script: str | None, message: str, remedy: str
+        self, facts: BuildFacts, tmp_path: Path, text: str | None, message: str, remedy: str
     ) -> None:
-        """It is there, but of no use."""
-        path = tmp_path / "cc"
-        path.write_text("\x7fELF, but not" if script is None else f"#!/bin/sh\n{script}; exit 1\n")
-        path.chmod(0o755)
+        """There is none, or it is of no use: the engine does not start."""
+        variables = {"PATH": "/nowhere"}
+        if text is not None:
+            variables = {**ENVIRONMENT, "CC": str(tmp_path / "cc")}
+            (tmp_path / "cc").write_text(text)
+            (tmp_path / "cc").chmod(0o755)
+        without = attrs.evolve(facts, compiler="")
         with pytest.raises(CompileError, match=message) as caught:
-            Compiler(facts, Cache(tmp_path / "cache"), {**ENVIRONMENT, "CC": str(path)}).native(
-                "steady"
-            )
+            Compiler(without, Cache(tmp_path / "cache"), variables).native("steady")
         assert caught.value.remedy.startswith(remedy)
-
-
-# ---------------------------------------------------------------------------------------------
-# With torch
-# ---------------------------------------------------------------------------------------------
-
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-
-RUN_CASE = """
-import ctypes, sys
-import torch
-library = ctypes.CDLL(sys.argv[1])
-torch.jit.script(torch.nn.Linear(2, 3)).save(sys.argv[2])
-buffer = (ctypes.c_char * 4096).in_dll(library, "instruction_counts_model")
-buffer.value = sys.argv[2].encode()
-hook = ctypes.CFUNCTYPE(None)(lambda: None)
-error = ctypes.create_string_buffer(4096)
-code = library.instruction_counts_case(
-    (ctypes.c_uint64 * 1)(3), ctypes.c_uint64(1), hook, hook, error, ctypes.c_uint64(4096)
-)
-print(code, error.value.decode().splitlines()[:1], ctypes.c_long.in_dll(library, "seen").value)
-"""
-
-
-@pytest.fixture(scope="session")
-def torch_compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
-    """A compiler for this interpreter's torch."""
-    facts = probe(Build("here", sys.executable))
-    cache = cache_with_shared_headers(tmp_path_factory.mktemp("torch-cache"))
-    return Compiler(facts, cache, environment(facts.build))
-
-
-@needs_torch
-def test_the_shim_compiles_once(torch_compiler: Compiler) -> None:
-    """It stays loaded, since what it allocated outlives any handle."""
-    library = torch_compiler.native("steady")
-    assert library == torch_compiler.native("steady")
-    assert hasattr(ctypes.CDLL(str(library)), "steady_start")
-    shown = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True)
-    assert "NODELETE" in shown.stdout
-
-
-@needs_torch
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_a_scripted_model_is_loaded_from_where_it_lies(
-    torch_compiler: Compiler, tmp_path: Path
-) -> None:
-    """The path is given to the library, and is no part of it."""
-    setup = (
-        f'auto jit_model = torch::jit::load("{ARTEFACT_PATH}");\nauto x = torch::ones({{5, 2}});\n'
-        "std::vector<torch::jit::IValue> inputs{torch::jit::IValue(x)};"
-    )
-    stmt = "auto y = jit_model.forward(inputs); seen += y.toTensor().numel();"
-    global_setup = f"#include <vector>\n#include <torch/script.h>\n{SEEN}"
-    library = torch_compiler.case(source(stmt, setup, global_setup))
-    command = [sys.executable, "-W", "ignore", "-c", RUN_CASE, library, tmp_path / "model.pt"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "0 [] 45" == done.stdout.strip()

@@ -37,29 +37,25 @@ def test_variables_outside_of_any_block_are_found(code: str, names: list[str]) -
 
 
 def test_what_the_setup_declares_is_saved_before_and_after() -> None:
-    """The statement may change it."""
-    source = with_output(CppSource("", "auto x = torch::ones({4});", "x += 1;"))
+    """The statement may change it; what global_setup includes stands before what saves."""
+    source = with_output(CppSource("#include <vector>", "auto x = torch::ones({4});", "x += 1;"))
+    assert source.global_setup.startswith("#include <vector>\n")
 
     assert 'save("before", "x", x);' in source.setup
     assert 'save("after", "x", x);' in source.stmt
 
 
-@pytest.mark.parametrize("stmt", ["torch::mm(x, y);", "x.t()", "auto y = x;\nmodel->forward(y);\n"])
-def test_the_value_that_a_call_returns_is_saved(stmt: str) -> None:
-    """Although the case drops it."""
-    assert 'save("after", "result"' in with_output(CppSource("", "", stmt)).stmt
-
-
 @pytest.mark.parametrize(
-    "stmt", ["auto z = f(x);", "x = f(x);", "x += f(x);", "if (f(x)) g(x);", "x;", "", "// f(x)"]
+    ("stmt", "is_saved"),
+    [
+        *(
+            (call, True)
+            for call in ("torch::mm(x, y);", "x.t()", "auto y = x;\nmodel->forward(y);\n")
+        ),
+        *((other, False) for other in ("auto z = f(x);", "x = f(x);", "x += f(x);", "x;", "")),
+        *((other, False) for other in ("if (f(x)) g(x);", "// f(x)")),
+    ],
 )
-def test_any_other_statement_has_no_value_to_save(stmt: str) -> None:
-    """It is compiled as it is."""
-    assert '"result"' not in with_output(CppSource("", "", stmt)).stmt
-
-
-def test_what_stands_in_global_setup_stays() -> None:
-    """Before what saves, since it may hold includes."""
-    source = with_output(CppSource("#include <vector>", "", ""))
-
-    assert source.global_setup.startswith("#include <vector>\n")
+def test_the_value_that_a_call_returns_is_saved(stmt: str, is_saved: bool) -> None:
+    """Although the case drops it; any other statement has none."""
+    assert is_saved is ('save("after", "result"' in with_output(CppSource("", "", stmt)).stmt)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import threading
@@ -14,17 +13,11 @@ import pytest
 from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.engines.cpp.process import CompilerProcesses, diagnosis
 from instruction_counts.engines.cpp.source import CppSource
+from tests.waiting import ends_soon
 
 HANGING = """
 case "$*" in *c++-header*) sleep 600 & echo $! > child; echo $$ > own; wait ;; esac
 """
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or waits for nothing but its parent."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
-    return True
 
 
 def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> None:
@@ -47,11 +40,8 @@ def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> No
         commands.run([str(compiler), "-x", "c++-header", "prelude.hpp"], tmp_path)
     thread.join()
 
-    pids = [int((tmp_path / name).read_text()) for name in ("own", "child")]
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and not all(map(has_ended, pids)):
-        time.sleep(0.01)
-    assert [True, True] == [has_ended(pid) for pid in pids]
+    assert ends_soon(int((tmp_path / "own").read_text()))
+    assert ends_soon(int((tmp_path / "child").read_text()))
 
 
 def test_long_output_keeps_its_end() -> None:

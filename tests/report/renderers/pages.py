@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import attrs
+
 from instruction_counts.report.document import (
     Block,
+    CaseTest,
     Cell,
     Chart,
     ChartKind,
@@ -28,10 +31,10 @@ COLUMNS = (
 def row(name: str, base: int, new: int) -> Row:
     """A case that unfolds."""
     return Row(
-        (Cell(name), Cell(base), Cell(new), Cell(new - base, Role.BAD)),
+        [name, base, new, Cell(new - base, Role.BAD, remark=name)],
         key=name,
         below=(Line(f"why  {new - base:+} {name}()"),),
-        details=(Block("Python", (Line(f"torch/{name}.py:1"),), preformatted=True),),
+        details=(Block("Python", [f"torch/{name}.py:1"], preformatted=True),),
     )
 
 
@@ -50,20 +53,17 @@ def profiles(*names: str) -> dict[str, object]:
 def document(text: str = "mm") -> Document:
     """A document in which ``text`` stands in every place that a text can have."""
     rows = (row("Add", 9_000, 9_100), row(text, 800, 790), row("Mul", 10_000, 13_000))
+    grouped = [*COLUMNS[:3], attrs.evolve(COLUMNS[3], group=text)]
+    columns = [Column("what", ""), Column("base", text)]
     return Document(
         "comparison",
         f"base and {text}",
-        answer=(Line(f"3 cases: {text}", Role.STRONG),),
-        facts=Table(
-            "facts",
-            "",
-            (Column("what", ""), Column("base", "base")),
-            (Row((Cell("torch"), Cell(text))),),
-        ),
+        answer=[Line(f"3 cases: {text}", Role.STRONG), text],
+        facts=Table("facts", "", columns, [Row(["torch", text])]),
         sections=(
-            Table("worse", "WORSE", COLUMNS, rows, Role.BAD, remark=text),
-            Table("same", "SAME", COLUMNS, rows[:1], folded=True),
-            Block(text, (Line(text), Line(text, Role.DIM, 2))),
+            Table("worse", "WORSE", COLUMNS, rows, Role.BAD, remark=text, shown=2, more=text),
+            Table("same", text, grouped, rows[:1], folded=True, total=Row([text, 1, 2, 3])),
+            Block(text, [text, Line(text, Role.DIM, 2)]),
             Chart(
                 text,
                 ChartKind.POINTS,
@@ -77,7 +77,8 @@ def document(text: str = "mm") -> Document:
                 (Series("", ("", "all"), (300, 200), ("all", text)),),
             ),
         ),
-        notes=(Line(text),),
+        notes=[text],
         next_command=f"explain last {text}",
+        tests=(CaseTest(text, text, failure=text), CaseTest(text, text, details=text)),
         profiles=profiles("main", text, "gemm", "malloc"),
     )

@@ -135,6 +135,15 @@ def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) ->
     assert "a = torch.rand((2, 2)).requires_grad_()" in backward.timer_args.setup
 
 
+def test_the_part_of_an_output_that_has_a_gradient_is_picked(tmp_path: Path) -> None:
+    """Of a module that returns several, by a statement."""
+    layer = attrs.evolve(CONV, result=Result("[0]", (2,), "float32"))
+    content = written(make_trace("Net", (layer, "")), mode=TraceMode(backward=True))
+    *_, backward = cases(tmp_path, content)
+
+    assert "y = model(x)[0]\ny.backward(gradient)" == backward.timer_args.stmt
+
+
 def test_what_has_no_gradient_has_no_backward_case(tmp_path: Path) -> None:
     """An index flows nowhere."""
     index = attrs.evolve(ADD, result=Result("", (2,), "int64"))

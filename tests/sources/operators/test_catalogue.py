@@ -127,21 +127,6 @@ def test_a_refusal_is_not_kept(build: Build, cache: Cache, package: Path) -> Non
 # Public operators
 
 
-@pytest.mark.parametrize(
-    ("tags", "expected"),
-    [
-        ((), "torch.linalg"),
-        (("core", "pt2_compliant_tag"), "torch.linalg"),
-        (("reduction", "pointwise", "core"), "torch.linalg, pointwise, reduction"),
-    ],
-)
-def test_a_category_is_where_it_stands_and_what_it_does(
-    tags: tuple[str, ...], expected: str
-) -> None:
-    """Without what says nothing of either."""
-    assert expected == PublicOperator("torch.linalg.x", "torch.linalg", "x", tags, 0).category
-
-
 # Which of them have an entry
 
 
@@ -235,7 +220,7 @@ def test_a_category_is_asked_for_as_a_whole_or_by_a_part(
 ) -> None:
     """Where operators stand, what they do, or both; what there is not tells what is near."""
     assert expected == [entry.entry_name for entry in coverage(SOME, [], patterns).public]
-    with pytest.raises(UsageError, match=r"--category 'reductions' .* Near: reduction"):
+    with pytest.raises(UsageError, match=r"'reductions' .* Near: reduction"):
         coverage(SOME, [], [*patterns, "reductions"])
 
 
@@ -255,11 +240,9 @@ def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
     assert "Optional[MemoryFormat]" == by_name["clone"].arguments[1].type
 
 
-def test_the_installed_torch_tells_its_public_operators(cache: Cache) -> None:
+def test_the_installed_torch_tells_its_public_operators() -> None:
     """Each with its native name, what it does, and how often it is called."""
-    by_name = {
-        operator.name: operator for operator in load_public_operators(default_build(), cache)
-    }
+    by_name = {operator.name: operator for operator in load_public_operators(default_build())}
     add, sum_ = by_name["torch.add"], by_name["torch.Tensor.sum"]
 
     assert "add" == add.native

@@ -135,6 +135,7 @@ def test_a_call_in_cpp_is_exactly_this(
         (entry("torch.neg"), ["neg.out self:Tensor *out:Tensor"], "no schema"),
         (entry("torch.neg", {"dim": 1}), ["neg self:Tensor"], "fits its arguments (neg)"),
         (entry("torch.sum"), ["sum self:Tensor dim:int"], "no schema"),
+        (entry("torch.add", {"self": 2}), ["add self:number"], "no schema"),
         (entry("torch.neg", cpp=False, note="none"), [], "none"),
         (entry("torch.neg", python="-input"), [], "needs C++ code"),
     ],

@@ -206,8 +206,10 @@ def test_all_mistakes_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "a mapping"),
-        ("version: 1\n", 'a field "operators"'),
+        (
+            "version: 1\nshapes: {a: {z: [1]}}\noperators: {torch.a: {category: a,inputs: {x: a}}}",
+            r"^[^\n]*\n  found     \"z\"\n  expected  one of small[^\n]*\n  See",
+        ),
         ("version: 2\noperators: {torch.add: {category: a}}\n", "the only supported version"),
         ("version: 1\noperators: {}\n", "at least one operator"),
         ("version: 1\noperators: [torch.add]\n", "a mapping"),

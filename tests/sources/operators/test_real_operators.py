@@ -46,7 +46,6 @@ def test_operators_can_be_listed_with_overrides(capsys: pytest.CaptureFixture[st
     [
         (["--operators", "torch.ad"], "Near: torch.add"),
         (["--dtype", "float64"], "--dtype is for operators"),
-        (["--seed", "3"], "--seed is for operators"),
         (["--operators", "torch.add", "--definitions", "x.py"], "exclude each other"),
         (["--operators", "torch.add", "--input", "x=[1]"], 'torch.add has no tensor "x"'),
         (["--operators", "torch.add", "--operators-file", "none.yaml"], "none.yaml: No such file"),
@@ -65,15 +64,3 @@ def test_a_wrong_use_of_operators_is_one_message(
     """With the remedy, and exit code 1."""
     assert main(["list", *args]) == 1
     assert expected in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("seed", ["-1", str(2**63)])
-@pytest.mark.parametrize(
-    "command", [["list", "--operators", "torch.add"], ["operators", "sizes", "torch.add"]]
-)
-def test_a_seed_that_torch_does_not_take_is_refused(
-    command: list[str], seed: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before a case fails for it."""
-    assert main([*command, "--seed", seed]) != 0
-    assert f"{seed} is not in the range 0<=x<={2**63 - 1}" in capsys.readouterr().err

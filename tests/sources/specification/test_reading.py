@@ -20,7 +20,7 @@ from instruction_counts.core.facts import ExpectedTensor
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.sources.definitions import load
-from instruction_counts.sources.specification.reading import read_specification
+from instruction_counts.sources.specification import read_specification
 from instruction_counts.sources.specification.values import Reporters
 
 EXAMPLE = Path("examples/linear.yaml")
@@ -346,7 +346,7 @@ benchmarks:
     statement: y = x
     inputs: {x: {shape: [2]}}
   - id: code
-    statement: "y = x + {x.shape[3]}"
+    statement: "y = x + {x.shape[1]}"
     inputs: {x: {shape: [2]}}
   - id: signature
     statement: y = 1
@@ -370,7 +370,7 @@ PLACES = [
     ("10: benchmarks[1]", "none of them", "exactly one of statement, model and operator"),
     ("11: benchmarks[2]", "statement and operator", "exactly one of statement, model and operator"),
     ("15: benchmarks[3].label", "{shpe}", "one of {ID}, {shape}, {dtype}"),
-    ("19: benchmarks[4].statement", "{x.shape[3]}", "a dimension index of [2], starting at 0"),
+    ("19: benchmarks[4].statement", "{x.shape[1]}", "a dimension index of [2], starting at 0"),
     ("23: benchmarks[5].signature", '"f() - y"', '"f(a, b, …) -> output"'),
     ("24: benchmarks[6].id", '"signature" again', "unique ids"),
     ("28: benchmarks[7].torchscrpt", 'a field "torchscrpt"', "did you mean torchscript?"),

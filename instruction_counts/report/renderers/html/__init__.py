@@ -10,12 +10,23 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from instruction_counts.report.document import Block, Cell, Chart, Column, Document, Section, Table
+from instruction_counts.report.document import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Role,
+    Row,
+    Section,
+    Table,
+    Unit,
+)
 from instruction_counts.report.format import written
 from instruction_counts.report.renderers.html import flame
 from instruction_counts.report.visible import visible, visible_line
@@ -25,15 +36,31 @@ from instruction_counts.system.program import program_name
 def render(document: Document) -> str:
     """The page: the answer first; tables that filter, sort and unfold; charts and flame graphs."""
     graph = flame.tree(document.profiles)
-    drawings = [section for section in _all_sections(document.sections) if _is_chart(section)]
-    page: str = _template().render(
+    has_charts = any(isinstance(part, Chart) for part in _all_sections(document.sections))
+    page: str = _template("page.html").render(
         document=document,
         title=document.title or document.kind.capitalize(),
         program=program_name(),
         flame=graph,
-        plotly=_plotly() if graph or drawings else "",
+        plotly=_plotly() if graph or has_charts else "",
     )
     return page
+
+
+def fragment(document: Document, most: int) -> str:
+    """The same without charts and scripts, for a notebook: ``most`` rows of each table."""
+    found: str = _template("notebook.html").render(
+        document=document, sections=[_cut(section, most) for section in document.texts]
+    )
+    return found
+
+
+def _cut(section: Table | Block, most: int) -> Table | Block:
+    hidden = len(section.rows) - most if isinstance(section, Table) else 0
+    if hidden <= 0 or isinstance(section, Block):
+        return section
+    last = Row([f"and {hidden:,} more", *[""] * (len(section.columns) - 1)])
+    return attrs.evolve(section, rows=(*section.rows[:most], last))
 
 
 def _all_sections(sections: Sequence[Section]) -> Iterator[Section]:
@@ -52,78 +79,36 @@ def _plotly() -> str:
     return str(get_plotlyjs())
 
 
-def _is_table(section: Section) -> bool:
-    return isinstance(section, Table)
-
-
-def _is_block(section: Section) -> bool:
-    return isinstance(section, Block)
-
-
-def _is_chart(section: Section) -> bool:
-    return isinstance(section, Chart)
-
-
-def _sort_key(cell: Cell) -> str:
-    """By what a column is sorted: the number itself, however it is written."""
-    return "" if cell.value is None else str(cell.value)
-
-
-def _cell(cell: Cell, column: Column) -> str:
-    return visible_line(written(cell, column.unit))
-
-
-def _is_number(column: Column) -> bool:
-    return column.unit.value != "text"
-
-
-@attrs.frozen
-class _Group:
-    """Neighbouring columns that belong together."""
-
-    name: str
-    number: int
-
-
-def _groups(columns: Sequence[Column]) -> list[_Group]:
+def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
+    """Neighbouring columns that belong together: the name of each group, and how many they are."""
     together = itertools.groupby(columns, key=lambda column: column.group)
-    return [_Group(name, len(list(members))) for name, members in together]
+    return [(name, len(list(members))) for name, members in together]
 
 
-def _bar(table: Table, cell: Cell, column: Column) -> float | None:
-    """How long the bar beside a cell is, from 0 to 1; None where the column has none."""
-    if not column.bars or not isinstance(cell.value, int | float):
+def _bar(table: Table, row: Row, cell: Cell, column: Column) -> float | None:
+    """How long the bar beside a cell is, from 0 to 1; None for sums, and where there are none."""
+    if not column.bars or row.role is not Role.PLAIN or not isinstance(cell.value, int | float):
         return None
-    values = [value for value in table.column(column.key) if isinstance(value, int | float)]
-    largest = max(map(abs, values), default=0)
-    return min(1.0, abs(cell.value) / largest) if largest else 0.0
+    values = [
+        value
+        for row, value in zip(table.rows, table.column(column.key), strict=True)
+        if row.role is Role.PLAIN and isinstance(value, int | float)
+    ]
+    return min(1.0, abs(cell.value) / max(map(abs, values), default=0)) if cell.value else 0.0
 
 
-def _script_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
+def _script_json(value: Any) -> str:
     """JSON for a script element: no character in it can end the element or begin another."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(
+        value, separators=(",", ":"), allow_nan=False, default=lambda kind: kind.value
+    )
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _chart_json(chart: Chart) -> str:
-    return _script_json(
-        {
-            "kind": chart.kind.value,
-            "x": chart.x,
-            "y": chart.y,
-            "logarithmic": chart.logarithmic,
-            "series": [
-                {"name": series.name, "x": series.x, "y": series.y, "labels": series.labels}
-                for series in chart.series
-            ],
-        }
-    )
-
-
 @functools.cache
-def _template() -> Any:
+def _template(name: str) -> Any:
     # Imported here, as plotly: most commands write no page.
     import jinja2  # noqa: PLC0415
 
@@ -137,16 +122,18 @@ def _template() -> Any:
     environment.filters.update(
         visible=visible,
         line=visible_line,
-        chart_json=_chart_json,
         groupby_neighbours=_groups,
         script_json=_script_json,
-        sort_key=_sort_key,
+        chart_json=lambda chart: _script_json(attrs.asdict(chart)),
+        # A column is sorted by its numbers, however they are written.
+        sort_key=lambda cell: "" if cell.value is None else str(cell.value),
     )
     environment.tests.update(
-        table_section=_is_table,
-        block_section=_is_block,
-        chart_section=_is_chart,
-        numeric=_is_number,
+        table_section=lambda section: isinstance(section, Table),
+        chart_section=lambda section: isinstance(section, Chart),
+        numeric=lambda column: column.unit is not Unit.TEXT,
     )
-    environment.globals.update(cell_text=_cell, bar_of=_bar)
-    return environment.get_template("page.html")
+    environment.globals.update(
+        cell_text=lambda cell, column: visible_line(written(cell, column.unit)), bar_of=_bar
+    )
+    return environment.get_template(name)

@@ -6,7 +6,7 @@ roots of a side add up to its count: what is too small to be seen is merged, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -16,19 +16,22 @@ _MOST_NODES = 1_500
 
 
 @attrs.define
-class Node:
+class _Node:
     """A function in a stack, with what was spent there and below, on each side."""
 
     name: str
     place: str
     base: int = 0
     new: int = 0
-    children: dict[tuple[str, str], Node] = attrs.field(factory=dict)
+    children: dict[tuple[str, str], _Node] = attrs.field(factory=dict)
 
     @property
     def weight(self) -> int:
         """What decides whether it can be seen."""
         return max(self.base, self.new)
+
+    def spend(self, side: str, weight: int) -> None:
+        setattr(self, side, getattr(self, side) + weight)
 
 
 def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
@@ -39,40 +42,33 @@ def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
     """
     if profiles is None or not profiles["profiles"]:
         return None
-    root = Node("all", "")
+    root = _Node("all", "")
     frames = profiles["shared"]["frames"]
     sides = profiles["profiles"][:2]
-    for side, profile in zip(("base", "new"), (sides[0], sides[-1]), strict=True):
+    for side, profile in (("base", sides[0]), ("new", sides[-1])):
         for stack, weight in zip(profile["samples"], profile["weights"], strict=True):
-            _add(root, [frames[place] for place in stack], weight, side)
+            node = root
+            node.spend(side, weight)
+            for place in stack:
+                key = frames[place]["name"], frames[place].get("file", "")
+                node = node.children.setdefault(key, _Node(*key))
+                node.spend(side, weight)
     return _columns(root)
 
 
-def _add(root: Node, stack: Sequence[Mapping[str, str]], weight: int, side: str) -> None:
-    node = root
-    setattr(node, side, getattr(node, side) + weight)
-    for frame in stack:
-        key = frame["name"], frame.get("file", "")
-        node = node.children.setdefault(key, Node(*key))
-        setattr(node, side, getattr(node, side) + weight)
-
-
-def _columns(root: Node) -> dict[str, list[Any]]:
+def _columns(root: _Node) -> dict[str, list[Any]]:
     smallest = _smallest(root)
-    found: dict[str, list[Any]] = {name: [] for name in ("parent", "name", "place", "base", "new")}
-    pending: list[tuple[Node, int]] = [(root, -1)]
+    rows: list[tuple[Any, ...]] = []
+    pending = [(root, -1)]
     while pending:
         node, parent = pending.pop()
-        number = len(found["parent"])
-        for column, value in zip(
-            found.values(), (parent, node.name, node.place, node.base, node.new), strict=True
-        ):
-            column.append(value)
-        pending += [(child, number) for child in _visible(node, smallest)]
-    return found
+        pending += [(child, len(rows)) for child in _visible(node, smallest)]
+        rows.append((parent, node.name, node.place, node.base, node.new))
+    names = ("parent", "name", "place", "base", "new")
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def _smallest(root: Node) -> int:
+def _smallest(root: _Node) -> int:
     """The weight below which nodes are merged, so that not too many are left."""
     weights, pending = [], [root]
     while pending:
@@ -83,12 +79,11 @@ def _smallest(root: Node) -> int:
     return weights[_MOST_NODES] + 1 if len(weights) > _MOST_NODES else 0
 
 
-def _visible(node: Node, smallest: int) -> list[Node]:
+def _visible(node: _Node, smallest: int) -> list[_Node]:
     """Its children, the smallest as one."""
     children = sorted(node.children.values(), key=lambda child: (child.weight, child.name))
     small = [child for child in children if child.weight < smallest]
     if len(small) < 2:
         return children
-    merged = Node(f"({len(small):,} smaller)", "")
-    merged.base, merged.new = sum(c.base for c in small), sum(c.new for c in small)
-    return [merged, *(child for child in children if child.weight >= smallest)]
+    base, new = sum(child.base for child in small), sum(child.new for child in small)
+    return [_Node(f"({len(small):,} smaller)", "", base, new), *children[len(small) :]]

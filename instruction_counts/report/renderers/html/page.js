@@ -75,7 +75,8 @@
   });
   const options = { displaylogo: false, responsive: true };
   const axis = (title, logarithmic) => ({
-    title: { text: title }, gridcolor: colour("--rule"), type: logarithmic ? "log" : undefined,
+    title: { text: title }, gridcolor: colour("--rule"), automargin: true,
+    ...(logarithmic ? { type: "log", dtick: 1, exponentformat: "SI" } : { tickformat: "," }),
   });
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
@@ -93,8 +94,12 @@
         }], layout({ margin: { t: 5, r: 5, b: 5, l: 5 } }), options);
         continue;
       }
-      Plotly.newPlot(place, chart.series.map((series) => ({
-        type: "scatter", mode: chart.kind === "lines" ? "lines+markers" : "markers",
+      const level = { color: colour("--warning"), width: 1.5, dash: "dot" };
+      Plotly.newPlot(place, chart.series.map((series, at) => ({
+        type: "scatter",
+        ...(series.level ? { mode: "lines", line: level, legendgroup: "level",
+          showlegend: chart.series.findIndex((other) => other.level) === at }
+          : { mode: chart.kind === "lines" ? "lines+markers" : "markers" }),
         name: plain(series.name), x: series.x, y: series.y, text: series.labels.map(plain),
         hovertemplate: "%{text}<br>%{x}, %{y:,}<extra></extra>",
       })), layout({
@@ -147,6 +152,9 @@
         : (change > 0 ? [240, 130, 110] : [110, 180, 230]);
       return mix(Math.min(1, share), to);
     };
+    // A row is as high as its text, unless there are too many for the window.
+    const depth = nodes.parent.reduce((found, parent) => [...found, parent < 0 ? 1 : found[parent] + 1], []);
+    place.style.height = `${Math.min(0.7 * innerHeight, 40 + 26 * Math.max(...depth))}px`;
     const state = { side: "new", level: "0", words: "" };
     const matches = (at) => state.words
       && `${nodes.name[at]} ${nodes.place[at]}`.toLowerCase().includes(state.words);
@@ -166,7 +174,9 @@
           line: { width: 0.5, color: colour("--paper") },
         },
         pathbar: { visible: true, side: "top" }, textfont: { color: colour("--ink") },
-      }], layout({ margin: { t: 28, r: 2, b: 2, l: 2 } }), { ...options, displayModeBar: false });
+      }], layout({
+        margin: { t: 28, r: 2, b: 2, l: 2 }, uniformtext: { minsize: 10, mode: "hide" },
+      }), { ...options, displayModeBar: false });
     }
     function choose(at) {
       state.level = String(at);

@@ -1,18 +1,61 @@
-"""Output that may be lost: a reader that has gone away never changes what a command does.
+"""What surrounds the program: signals that ask it to end, and output that may be lost.
 
-Neither does one that knows only ASCII.
+A reader that has gone away never changes what a command does; neither does a terminal that knows
+only ASCII.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import io
 import os
+import signal
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+
+# Signals
+
+# `timeout` sends its signal to the process and to its group: that is one request. Whoever presses
+# Ctrl-C again after that wants an end at once.
+_SAME_REQUEST_S = 1.0
+
+
+@contextlib.contextmanager
+def interrupts(*, final: bool) -> Iterator[None]:
+    """SIGTERM, SIGHUP and Ctrl-C raise KeyboardInterrupt, unless they are ignored.
+
+    ``final``: the program ends after this; a signal that comes late changes nothing then, its exit
+    code least of all.
+    """
+    last_s = -_SAME_REQUEST_S
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal last_s
+        del number, frame
+        now_s = time.monotonic()
+        if now_s - last_s >= _SAME_REQUEST_S:
+            last_s = now_s
+            raise KeyboardInterrupt
+
+    before = {
+        number: signal.getsignal(number)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN  # as nohup has it
+    }
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if final else handler)
+
+
+# Streams
 
 _STREAMS = {1: "stdout", 2: "stderr"}
 
@@ -33,7 +76,7 @@ class LossyFile(io.FileIO):
         return memoryview(data).nbytes
 
 
-@contextmanager
+@contextlib.contextmanager
 def lossy_streams() -> Iterator[list[OSError]]:
     """Let stdout and stderr drop what cannot be written; at the end, the list says why.
 
@@ -82,7 +125,7 @@ def _opened(number: int, stream: Any) -> io.TextIOWrapper:
     )
 
 
-# ------------------------------------------------------------------------- in plain text
+# Plain text
 
 ERRORS = "instruction_counts.plain"
 """What writes something readable in place of characters that a terminal does not know.
@@ -91,34 +134,12 @@ It is the name for ``errors``, once `register` has been called.
 """
 
 _PLAIN = {
-    "…": "...",
-    "·": "|",
-    "→": "->",
-    "–": "-",
-    "—": "-",
-    "±": "+-",
-    "×": "x",
-    "²": "^2",
-    "³": "^3",
-    "µ": "u",
-    "μ": "u",
-    "≤": "<=",
-    "≥": ">=",
-    # Marks and bars of plots and tables
-    "•": "*",
-    "●": "*",
-    "○": "o",
-    "■": "#",
-    "□": "%",
-    "▲": "^",
-    "△": "A",
-    "◆": "@",
-    "◇": "v",
-    **dict.fromkeys("─━═╌╴╶╸╺", "-"),
-    **dict.fromkeys("│┃║", "|"),
+    **dict(zip("…→±≤≥²³", ("...", "->", "+-", "<=", ">=", "^2", "^3"), strict=True)),
+    **dict(zip("·×µμ•●○■□▲△◆◇", "|xuu**o#%^A@v", strict=True)),
+    **dict.fromkeys("–—─━═╌╴╶╸╺", "-"),
+    **dict.fromkeys("│┃║▍▎▏", "|"),
     **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╯╰┏┓┗┛┡┩╇", "+"),
     **dict.fromkeys("█▉▊▋▌▐", "#"),
-    **dict.fromkeys("▍▎▏", "|"),
 }
 
 
@@ -131,6 +152,5 @@ def _in_plain_text(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     found = error.object[error.start : error.end]
-    return "".join(
-        _PLAIN.get(character) or ascii(character)[1:-1] for character in found
-    ), error.end
+    plain = (_PLAIN.get(character) or ascii(character)[1:-1] for character in found)
+    return "".join(plain), error.end

@@ -1,0 +1,115 @@
+"""``selftest``, ``cache``, ``env``: whether this machine counts exactly, and what is on it."""
+
+from __future__ import annotations
+
+import attrs
+import click
+
+from instruction_counts.builds.missing import missing
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.cli import console, stored_run
+from instruction_counts.cli.exit_codes import exit_code
+from instruction_counts.cli.help import Command, Group
+from instruction_counts.cli.measuring import Asked, allocator_option, asking
+from instruction_counts.cli.options import (
+    build_options,
+    only_build,
+    option,
+    selection_options,
+    store_option,
+)
+from instruction_counts.cli.output import Outputs, output_options
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table
+from instruction_counts.report.selftest import selftest_document
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.selftest import run_selftest, selftest_cases
+from instruction_counts.storage.store import Store
+from instruction_counts.system.cache import Cache
+
+
+@click.group("cache", cls=Group)
+def cache_command() -> None:
+    """Show or clear what is kept between runs: compiled C++ cases and precompiled headers."""
+
+
+@cache_command.command("show")
+def show() -> None:
+    """Show where the cache is, and what it contains."""
+    cache = Cache()
+    console.line(str(cache.root), style="bold")
+    for usage in cache.usage():
+        size = f"{usage.bytes / 2**20:,.0f} MiB"
+        entries = "entry  " if usage.entries == 1 else "entries"
+        console.line(f"  {usage.kind:<12} {usage.entries:>6,} {entries} {size:>12}")
+
+
+@cache_command.command("clear")
+@click.argument("kind", required=False)
+def clear(kind: str | None) -> None:
+    """Remove everything, or the entries of one KIND (see `cache show`)."""
+    cache = Cache()
+    cache.clear(kind)
+    console.note(f"Cleared {kind or 'everything'} in {cache.root}")
+
+
+@click.command("env", cls=Command)
+@build_options
+@output_options()
+def env_command(builds: tuple[Build, ...], outputs: Outputs) -> None:
+    """Show the fingerprint of each build: everything that can change a count besides the code."""
+    settings = MeasurementSettings()
+    probed = [probe(build) for build in builds or (default_build(),)]
+    facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
+    data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
+    notes = [
+        Line(f"{found.build.name}: missing: {requirement}", Role.WARNING)
+        for found in facts
+        for requirement in missing(found)
+    ]
+    outputs.write(
+        Document("env", sections=tuple(map(_table, facts)), notes=tuple(notes), data=data)
+    )
+
+
+def _table(found: BuildFacts) -> Table:
+    """What is known of a build; each fact is cut to a line, and JSON has the whole."""
+    texts = {name: str(value) for name, value in attrs.asdict(found.fingerprint).items()}
+    rows = [
+        Row((Cell(name), Cell(f"{text[:55]}…" if len(text) > 56 else text)), indent=2)
+        for name, text in texts.items()
+        if text
+    ]
+    title = f"{found.build.name}  {found.interpreter}"
+    return Table(found.build.name, title, (Column("fact", ""), Column("value", "")), tuple(rows))
+
+
+@click.command("selftest", cls=Command)
+@asking(selection_options, build_options, store_option)
+@option(
+    "--layouts",
+    "K",
+    "Also count in K other memory layouts: other addresses on the heap and the stack.",
+    type=click.IntRange(min=0),
+    default=0,
+)
+@allocator_option
+@output_options()
+def selftest_command(asked: Asked, layouts: int, allocator: str, outputs: Outputs) -> int:
+    """Count a set of cases several times under different conditions, and compare.
+
+    Fresh servers, another working directory and TMPDIR of this program, another path of the build,
+    a busy machine and a larger inherited environment must not change a count. Without a selection,
+    it takes a representative set. The first counts are stored as a run, with the noise that was
+    found, which comparisons and baselines of that run use. Exits with 4 where a case failed or
+    its count changed.
+    """
+    build = only_build(asked.builds, "a selftest")
+    cases = selftest_cases(asked.definitions, asked.selection)
+    with Store.open(asked.db) as store:
+        settings = MeasurementSettings(allocator=allocator)
+        runner = BuildRunner.of([build], settings, console)
+        noises, run = run_selftest(runner, cases, layouts)
+        outputs.write(selftest_document(noises))
+        outputs.say(stored_run.saved(store, store.import_run(run)))
+    return exit_code(failed_cases=not all(noise.repeated for noise in noises))

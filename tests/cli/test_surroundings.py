@@ -1,0 +1,121 @@
+"""Signals that ask the program to end, and output that may be lost; `test_faults` has commands."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.cli.surroundings import (
+    ERRORS,
+    LossyFile,
+    interrupts,
+    lossy_streams,
+    register,
+)
+from tests.process import ROOT, called
+
+pytestmark = pytest.mark.faults
+
+LATE = """
+import os, signal, sys, time
+from instruction_counts.cli.surroundings import interrupts
+
+with interrupts(final=True):
+    pass
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(0.01)
+sys.exit(130)
+"""
+
+
+@pytest.fixture
+def own_handlers() -> Iterator[None]:
+    """The handlers of this process are put back, whatever a test does to them."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_interrupts_once(number: int, own_handlers: None) -> None:
+    """Each of the three that ask for an end; `timeout` sends it twice. Handlers are put back."""
+    before = signal.getsignal(number)
+    with interrupts(final=False):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        signal.raise_signal(number)
+        time.sleep(0.01)
+
+    assert before is signal.getsignal(number)
+
+
+def test_a_signal_that_comes_late_changes_no_exit_code() -> None:
+    """The program has said how it ended."""
+    done = called([sys.executable, "-c", LATE], variables={"PYTHONPATH": str(ROOT)})
+
+    assert 130 == done.returncode
+
+
+def test_an_ignored_signal_stays_ignored(own_handlers: None) -> None:
+    """As nohup has it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with interrupts(final=False):
+        os.kill(os.getpid(), signal.SIGHUP)
+        time.sleep(0.01)
+
+
+def test_what_can_be_written_is_written(tmp_path: Path) -> None:
+    """Nothing is lost then."""
+    with LossyFile(tmp_path / "out", "w") as file:
+        assert 3 == file.write(b"abc")
+
+    assert b"abc" == (tmp_path / "out").read_bytes()
+    assert file.lost is None
+
+
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EPIPE], ids=["full disk", "no reader"])
+def test_what_cannot_be_written_fails_nothing(reason: int) -> None:
+    """The reason is kept."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with LossyFile("/dev/full" if reason == errno.ENOSPC else write_end, "w") as file:
+        assert [3, 2] == [file.write(b"abc"), file.write(b"de")]
+
+    assert file.lost is not None
+    assert reason == file.lost.errno
+
+
+def test_replaced_streams_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of a program that calls this one, or of a test."""
+    before = sys.stdout, sys.stderr
+    with lossy_streams() as lost:
+        assert before == (sys.stdout, sys.stderr)
+        sys.stdout.write("shown")
+
+    assert [] == lost
+    assert "shown" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", b"plain"),
+        ("2.1 µs ± 7% · ┌─█│ → …", b"2.1 us +- 7% | +-#| -> ..."),
+        ("n² ünknown ✗", rb"n^2 \xfcnknown \u2717"),
+        ("half \udc80", rb"half \udc80"),
+    ],
+)
+def test_what_a_terminal_does_not_know_has_a_plain_form(text: str, expected: bytes) -> None:
+    """What stands for something is replaced by it, all else by its number."""
+    register()
+
+    assert expected == text.encode("ascii", ERRORS)
