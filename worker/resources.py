@@ -134,8 +134,4 @@ def _dense_parts(tensor: Any) -> List[Any]:
         return [tensor]
     if layout == "torch.sparse_coo":
         return [tensor._indices(), tensor._values()]
-    if layout in {"torch.sparse_csr", "torch.sparse_bsr"}:
-        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-    if layout in {"torch.sparse_csc", "torch.sparse_bsc"}:
-        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
     raise MeasurementError({"message": "tensors of layout %s have no size" % layout})

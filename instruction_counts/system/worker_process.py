@@ -198,10 +198,9 @@ class WorkerProcess:
 
     def _greet(self) -> None:
         hello = self.receive(_HELLO_TIMEOUT_S)
-        spoken = hello.get("protocol")
-        if spoken != PROTOCOL_VERSION:
-            message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
-            raise WorkerError(Failure(FailureKind.REFUSED, message))
+        if hello.get("protocol") != PROTOCOL_VERSION:
+            spoken = f"protocol {hello.get('protocol')!r} instead of {PROTOCOL_VERSION}"
+            raise WorkerError(Failure(FailureKind.REFUSED, f"the worker uses {spoken}"))
         self.pid = hello.get("pid")
 
     def _too_late(self, timeout_s: float) -> WorkerError:
@@ -276,17 +275,18 @@ def _wait(descriptor: int, event: int, deadline: float) -> bool:
 
 def ending(returncode: int | None, output: str) -> Failure:
     """The failure of a process that ended without an answer (a negative code is a signal)."""
+    kind = FailureKind.EXIT
     if returncode is None:
-        return Failure(FailureKind.EXIT, "the process closed its channel", output=output)
-    if returncode < 0:
+        message = "the process closed its channel"
+    elif returncode < 0:
         names = {number.value: number.name for number in signal.Signals}
         name = names.get(-returncode, f"signal {-returncode}")
-        return Failure(FailureKind.SIGNAL, f"the process was killed by {name}", output=output)
-    message = f"the process ended with exit code {returncode}"
-    words, remedy = shortage_in(output) if returncode else ("", "")
-    if words:
-        message = f"{message}: {words}. {remedy}"
-    return Failure(FailureKind.EXIT, message, output=output)
+        kind, message = FailureKind.SIGNAL, f"the process was killed by {name}"
+    else:
+        words, remedy = shortage_in(output) if returncode else ("", "")
+        reason = f": {words}. {remedy}" if words else ""
+        message = f"the process ended with exit code {returncode}{reason}"
+    return Failure(kind, message, output=output)
 
 
 def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:

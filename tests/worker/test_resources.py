@@ -121,7 +121,6 @@ def test_tensors_are_moved_that_are_named_or_made(stmt: str, expected: int) -> N
         ("b = torch.ones(100); x = [b[:10], b[10:20], b[:10]]", 80),
         ("x = torch.ones(1).expand(1000, 1000)", 4),
         ("x = torch.eye(3).to_sparse()", 3 * (2 * 8 + 4)),
-        ("x = torch.eye(3).to_sparse_csr()", 4 * 8 + 3 * (8 + 4)),
         ("x = torch.ones(100, dtype=torch.uint8)", 100),
         ("with torch.inference_mode(): x = torch.ones(10)", 40),
         ("x = 3", 0),
