@@ -1,7 +1,4 @@
-"""A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines.
-
-Also programs that answer nothing: their output is one text, and they end with what they started.
-"""
+"""A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines."""
 
 from __future__ import annotations
 
@@ -303,34 +300,3 @@ def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:
 def _printable(text: str) -> str:
     # The user's exception may hold surrogates, which no file and no terminal takes.
     return text.encode(errors="replace").decode()
-
-
-# Programs
-
-
-def start(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str]
-) -> subprocess.Popen[str]:
-    """Start a program in a session of its own; what it prints anywhere is its stdout.
-
-    Raises:
-        OSError: it does not start.
-    """
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    """Kill it with its session, unless it has ended."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)

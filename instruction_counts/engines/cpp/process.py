@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.system.worker_process import ending, kill, start
+from instruction_counts.system.worker_process import ending
 
 _OUTPUT_CHARACTERS = 4000
 """How much of a compiler's output a failure keeps, from its end."""
@@ -64,12 +65,12 @@ class CompilerProcesses:
                     os.sched_setaffinity(process.pid, cores)
             output, _ = process.communicate(timeout=self._timeout_s)
         except subprocess.TimeoutExpired:
-            kill(process)
+            _kill(process)
             output, _ = process.communicate()
             message = f"the compiler did not end within {self._timeout_s:g} s"
             raise CompileError(_failure(FailureKind.TIMEOUT, message, output)) from None
         finally:
-            kill(process)  # an interrupt came while it ran
+            _kill(process)  # an interrupt came while it ran
             with self._lock:
                 self._running.discard(process)
         self.check_open()
@@ -91,18 +92,34 @@ class CompilerProcesses:
         with self._lock:
             self._closed = True
             for process in self._running:
-                kill(process)
+                _kill(process)
 
 
 def _start(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
     try:
-        return start(command, folder, {**environment, "TMPDIR": str(folder)})
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**environment, "TMPDIR": str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
     except OSError as error:
         message = f"{command[0]} does not start: {error.strerror}"
         remedy = "Make it executable, or name another compiler with CC."
         raise CompileError(Failure(FailureKind.REFUSED, message), remedy) from error
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:  # with its session
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def diagnosis(output: str, source: CppSource) -> Failure:
