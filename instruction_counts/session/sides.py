@@ -13,7 +13,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
-from instruction_counts.storage.store import LAST, Store, no_such_name
+from instruction_counts.storage.store import LAST, Store
 
 
 class LazyStore:
@@ -34,11 +34,6 @@ class LazyStore:
         """See `Store.find`; where no option names a database and there is none, there is no run."""
         store = self._existing()
         return None if store is None else store.find(text)
-
-    def similar_tags(self, text: str) -> list[str]:
-        """See `Store.similar_tags`."""
-        store = self._existing()
-        return [] if store is None else store.similar_tags(text)
 
     def _existing(self) -> Store | None:
         try:
@@ -176,7 +171,8 @@ def find_run(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Path | i
             return number, build
     if text == LAST:
         raise UsageError("there is no last run: none is stored yet", "Store one:", "run")
-    raise no_such_name(f'"{text}" is neither {what} nor a stored run', runs.similar_tags(text))
+    problem = f'"{text}" is neither {what} nor a stored run'
+    raise UsageError(problem, "Stored runs and their tags:", "runs list")
 
 
 def find_whole_run(text: str, runs: Runs) -> Path | int:
