@@ -19,7 +19,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.comparing import ComparisonRequest, measure_sides, verify
+from instruction_counts.session.comparing import ComparisonRequest, judged, measure_sides, verify
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
 from instruction_counts.storage.store import Store
@@ -148,6 +148,10 @@ class StoreBuildMeasurer:
         measured = measure_sides(self._runner, cases)
         self.is_sound = self.is_sound and measured.is_sound
         return measured.finished()
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """See `BuildMeasurer`."""
+        return judged(base, new, self.request.min_effect, self.store.completed)
 
     def check(self, comparison: Comparison) -> Comparison:
         """See `BuildMeasurer`."""
