@@ -1,13 +1,12 @@
 """Cores, reserved in contiguous runs so that the threads of a case lie next to each other.
 
-All processes of a user share them: there is a lock for each core, and one queue. Every lock is the
-system's, so that a process that is gone holds nothing, however it ended.
+All processes of a user share them: there is a lock for each core, and one for its queue. Every lock
+is the system's, so that a process that is gone holds nothing, however it ended.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import sys
 import threading
@@ -15,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import attrs
 from filelock import FileLock, Timeout
 
 from instruction_counts.domain.errors import UsageError
@@ -26,7 +24,6 @@ _PATIENCE_S = 2.0
 """For so long nobody is told: the lanes of two runs change places with every case."""
 
 _COMMAND_CHARACTERS = 60
-_serial = itertools.count(1)
 
 
 def available_cores() -> tuple[int, ...]:
@@ -59,8 +56,9 @@ def parse_cores(text: str, available: tuple[int, ...]) -> tuple[int, ...]:
 class CorePool:
     """Lends contiguous cores, each to one lane of all processes whose locks are in ``folder``.
 
-    First come, first served, so that nobody starves. ``notice`` learns once, in a line, that
-    another process is waited for.
+    Who has the locks of the queue, one for each of its cores, takes the next ones that are free:
+    narrow cases do not starve a wide one. ``notice`` learns once, in a line, that another process
+    is waited for.
     """
 
     def __init__(
@@ -86,44 +84,32 @@ class CorePool:
     ) -> Iterator[tuple[int, ...]]:
         """Wait for ``count`` contiguous cores, and hold them; none once ``is_cancelled``."""
         assert count <= self.widest, "refused before anything started"
+        self._folder.mkdir(mode=0o700, exist_ok=True)  # what is old in /tmp is removed at times
+        begin = time.monotonic()
+
+        def gives_up() -> bool:
+            self._remark(time.monotonic() - begin)
+            return is_cancelled()
+
         with contextlib.ExitStack() as held:
             taken: tuple[int, ...] = ()
-            with self._queue() as ticket:
-                begin = time.monotonic()
-                while not (taken or is_cancelled()):
-                    if ticket.is_first:
-                        taken = self._take(count, held)
-                    if not taken:
-                        self._remark(time.monotonic() - begin)
-                        time.sleep(_LOOK_UP_S)
+            with contextlib.ExitStack() as queue, contextlib.suppress(Timeout):
+                for core in self.cores:  # all in this order, so that nobody waits for ever
+                    place = FileLock(self._folder / f"queue-{core}", poll_interval=_LOOK_UP_S)
+                    queue.enter_context(place.acquire(cancel_check=gives_up))
+                while not (is_cancelled() or (taken := self._take(count, held))):
+                    self._remark(time.monotonic() - begin)
+                    time.sleep(_LOOK_UP_S)
             yield taken
-
-    @contextlib.contextmanager
-    def _queue(self) -> Iterator[_Ticket]:
-        """Stand in the queue, behind whoever waits for one of these cores already."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)  # what is old in /tmp is removed at times
-        # Names sort by arrival: the clock is that of the machine, for all of its processes.
-        arrival = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
-        wanted = sum(1 << core for core in self.cores)
-        path = self._folder / f"ticket-{arrival}-{wanted:x}"
-        # Under its name it is locked from the first: what is not was left behind.
-        unnamed = path.with_name(f".{path.name}")
-        with FileLock(unnamed, blocking=False):
-            unnamed.rename(path)
-            try:
-                yield _Ticket(path, wanted)
-            finally:
-                path.unlink(missing_ok=True)
 
     def _take(self, count: int, held: contextlib.ExitStack) -> tuple[int, ...]:
         """Cores that are free now, locked until ``held`` ends; none if they do not suffice."""
-        locks = {
-            core: FileLock(self._folder / f"core-{core}", blocking=False) for core in self.cores
-        }
-        for lock in locks.values():
+        free: dict[int, FileLock] = {}
+        for core in self.cores:
+            lock = FileLock(self._folder / f"core-{core}", blocking=False)
             with contextlib.suppress(Timeout):
                 lock.acquire()
-        free = {core: lock for core, lock in locks.items() if lock.is_locked}
+                free[core] = lock
         taken = _fit([*free], count)
         for core, lock in free.items():
             if core in taken:
@@ -149,34 +135,6 @@ class CorePool:
     def _word(self, core: int) -> Path:
         """Where who holds a core leaves word for those who wait."""
         return self._folder / f"holder-{core}"
-
-
-@attrs.frozen
-class _Ticket:
-    """A place in the queue; its file is locked as long as somebody stands there."""
-
-    path: Path
-    wanted: int
-
-    @property
-    def is_first(self) -> bool:
-        """Whether nobody who came earlier waits for one of the same cores."""
-        for path in sorted(self.path.parent.glob("ticket-*")):
-            if path.name >= self.path.name:
-                break
-            if int(path.name.rpartition("-")[2], 16) & self.wanted and not _removed(path):
-                return False
-        return True
-
-
-def _removed(ticket: Path) -> bool:
-    """Remove a ticket that nobody holds; whether that is so."""
-    try:
-        with FileLock(ticket, blocking=False):
-            ticket.unlink(missing_ok=True)
-    except Timeout:
-        return False
-    return True
 
 
 def _command() -> str:

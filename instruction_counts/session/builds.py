@@ -24,7 +24,6 @@ from instruction_counts.engines.engine import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
-from instruction_counts.execution.order import Budget
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import lanes_named
 from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
@@ -206,7 +205,7 @@ class BuildRunner:
                 *(self.settings.engine, lanes, exporters, self.observer, self.recorder),
                 durations=Cache().root / "durations.json",
                 machine=lanes.machine() if asks else None,
-                budget=None if time_budget_s is None else Budget(time_budget_s),
+                budget_s=time_budget_s,
                 folders={facts.build.name: facts.package_folder for facts in self.facts},
             )
             found = measured.execute(orders, done)

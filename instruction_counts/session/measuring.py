@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Self
@@ -28,7 +27,7 @@ from instruction_counts.domain.records import (
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished, Observer
 from instruction_counts.execution.lanes import Lanes
-from instruction_counts.execution.order import Budget, longest_first, note_durations, read_durations
+from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.scheduler import execute, refused
 from instruction_counts.session.recording import Recording
 from instruction_counts.storage.store import Store
@@ -109,7 +108,7 @@ class Measured:
     _durations: Path | None = None
     """Where it is noted how long cases take."""
     _machine: Machine | None = None
-    _budget: Budget | None = None
+    _budget_s: float | None = None
     _folders: Mapping[str, str] = attrs.field(factory=dict)
     """Where the packages of each build are."""
     _unsaved: set[Exporter] = attrs.field(factory=set, init=False)
@@ -152,10 +151,7 @@ class Measured:
             self._records = [record for record in done.cases if record.identity not in asked]
         if self._durations is not None:
             known = read_durations(self._durations)
-            if self._budget is None:
-                waiting = longest_first(waiting, known)
-            else:  # as many cases as possible fit
-                waiting.sort(key=lambda order: known.get(order.case.definition_hash, math.inf))
+            waiting = longest_first(waiting, known, in_budget=self._budget_s is not None)
         if self._recorder is not None:
             number = self._recorder.begin(self.run)
             self._recording = Recording(number, self._recorder, self._observer)
@@ -203,7 +199,7 @@ class Measured:
             else:
                 self._add(Finished(order, outcome))
         with (
-            contextlib.closing(execute(possible, self._lanes, budget=self._budget)) as events,
+            contextlib.closing(execute(possible, self._lanes, budget_s=self._budget_s)) as events,
             self._observer.progress(len(possible)) as progress,
         ):
             for event in events:
