@@ -1,12 +1,13 @@
 """Cores, reserved in contiguous runs so that the threads of a case lie next to each other.
 
-All processes of a user share them: there is a lock for each core, and one for its queue. Every lock
-is the system's, so that a process that is gone holds nothing, however it ended.
+All processes of a user share them: there is a lock for each core, and one queue. Every lock is the
+system's, so that a process that is gone holds nothing, however it ended.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import threading
@@ -24,6 +25,7 @@ _PATIENCE_S = 2.0
 """For so long nobody is told: the lanes of two runs change places with every case."""
 
 _COMMAND_CHARACTERS = 60
+_serial = itertools.count(1)
 
 
 def available_cores() -> tuple[int, ...]:
@@ -56,9 +58,8 @@ def parse_cores(text: str, available: tuple[int, ...]) -> tuple[int, ...]:
 class CorePool:
     """Lends contiguous cores, each to one lane of all processes whose locks are in ``folder``.
 
-    Who has the locks of the queue, one for each of its cores, takes the next ones that are free:
-    narrow cases do not starve a wide one. ``notice`` learns once, in a line, that another process
-    is waited for.
+    First come, first served, so that nobody starves. ``notice`` learns once, in a line, that
+    another process is waited for.
     """
 
     def __init__(
@@ -84,23 +85,38 @@ class CorePool:
     ) -> Iterator[tuple[int, ...]]:
         """Wait for ``count`` contiguous cores, and hold them; none once ``is_cancelled``."""
         assert count <= self.widest, "refused before anything started"
-        self._folder.mkdir(mode=0o700, exist_ok=True)  # what is old in /tmp is removed at times
-        begin = time.monotonic()
-
-        def gives_up() -> bool:
-            self._remark(time.monotonic() - begin)
-            return is_cancelled()
-
         with contextlib.ExitStack() as held:
             taken: tuple[int, ...] = ()
-            with contextlib.ExitStack() as queue, contextlib.suppress(Timeout):
-                for core in self.cores:  # all in this order, so that nobody waits for ever
-                    place = FileLock(self._folder / f"queue-{core}", poll_interval=_LOOK_UP_S)
-                    queue.enter_context(place.acquire(cancel_check=gives_up))
-                while not (is_cancelled() or (taken := self._take(count, held))):
+            with self._queue() as is_first:
+                begin = time.monotonic()
+                while not (is_cancelled() or (is_first() and (taken := self._take(count, held)))):
                     self._remark(time.monotonic() - begin)
                     time.sleep(_LOOK_UP_S)
             yield taken
+
+    @contextlib.contextmanager
+    def _queue(self) -> Iterator[Callable[[], bool]]:
+        """Stand in the queue; whether nobody who came earlier waits for one of these cores."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)  # what is old in /tmp is removed at times
+        # Names sort by arrival: the clock is that of the machine, for all of its processes.
+        arrival = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
+        wanted = sum(1 << core for core in self.cores)
+        path = self._folder / f"ticket-{arrival}-{wanted:x}"
+
+        def is_first() -> bool:
+            return not any(
+                other < path and int(other.name.rpartition("-")[2], 16) & wanted and _is_held(other)
+                for other in self._folder.glob("ticket-*")
+            )
+
+        # Under its name it is locked from the first: what is not was left behind.
+        unnamed = path.with_name(f".{path.name}")
+        with FileLock(unnamed, blocking=False):
+            unnamed.rename(path)
+            try:
+                yield is_first
+            finally:
+                path.unlink(missing_ok=True)
 
     def _take(self, count: int, held: contextlib.ExitStack) -> tuple[int, ...]:
         """Cores that are free now, locked until ``held`` ends; none if they do not suffice."""
@@ -135,6 +151,16 @@ class CorePool:
     def _word(self, core: int) -> Path:
         """Where who holds a core leaves word for those who wait."""
         return self._folder / f"holder-{core}"
+
+
+def _is_held(ticket: Path) -> bool:
+    """Whether somebody stands in the queue with a ticket; else it is removed."""
+    try:
+        with FileLock(ticket, blocking=False):
+            ticket.unlink(missing_ok=True)
+    except Timeout:
+        return True
+    return False
 
 
 def _command() -> str:

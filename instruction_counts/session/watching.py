@@ -78,13 +78,6 @@ class WatchRequest:
         place = store.name if "://" in store.name else str(Path(store.name).resolve())
         return json.dumps([self.list_command, self.build_command, *cases, place])
 
-    def maker(self, state: State, observer: Observer) -> Callable[[str], Build]:
-        """What makes a build of a line that the list command prints."""
-        if self.build_command is None:
-            return _given_build
-        made = {base.build.python: base.build.name for base in state.bases[-1:]}
-        return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
-
 
 def watch(
     request: WatchRequest,
@@ -105,10 +98,13 @@ def watch(
     name = request.name(store)
     path = request.state_file or state_file_of(name)
     with held(path):
-        state = read_state(path, name)
-        builds = WatchedBuilds(
-            request.maker(state, observer), StoreBuildMeasurer(request.compared, store, observer)
-        )
+        state, make = read_state(path, name), _given_build
+        if request.build_command is not None:
+            made = {base.build.python: base.build.name for base in state.bases[-1:]}
+            make = functools.partial(
+                made_build, request.build_command, made=made, notice=observer.note
+            )
+        builds = WatchedBuilds(make, StoreBuildMeasurer(request.compared, store, observer))
         save = functools.partial(write_state, path)
         looking = Looking(state, builds, reporting, save, observer.note)
         while True:

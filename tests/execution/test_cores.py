@@ -8,12 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from filelock import FileLock, Timeout
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,14 +60,6 @@ def test_a_core_that_is_not_there_is_refused_with_those_that_are(text: str, abse
 # The pool of one process
 
 
-@pytest.mark.parametrize(
-    ("cores", "widest"), [((0,), 1), ((0, 1), 2), ((0, 2, 4), 1), ((0, 1, 3, 4, 5), 3)]
-)
-def test_the_widest_is_the_longest_contiguous_run(cores: tuple[int, ...], widest: int) -> None:
-    """A gap between cores parts them."""
-    assert widest == PoolOfItsOwn(*cores).widest
-
-
 def test_a_reservation_leaves_long_runs_whole() -> None:
     """One core comes from the shortest run that has it, also after a lane that failed."""
     pool = PoolOfItsOwn(0, 1, 2, 4)
@@ -107,19 +98,14 @@ def test_no_core_is_lent_twice_and_all_are_contiguous(
 # The queue
 
 
-def waits(folder: Path, core: int = 0) -> bool:
-    """Whether somebody is the next to get a core, now or soon."""
-
-    def is_taken() -> bool:
-        with contextlib.suppress(Timeout), FileLock(folder / f"queue-{core}", blocking=False):
-            return False
-        return True
-
-    return comes_true(is_taken)
+def waiting_in(folder: Path, number: int) -> bool:
+    """Whether so many wait for cores, now or soon."""
+    return comes_true(lambda: len(list(folder.glob("ticket-*"))) == number)
 
 
-def test_narrow_cases_do_not_starve_a_wide_one(tmp_path: Path) -> None:
-    """Who came later does not get cores that are free, but too few for who is the next.
+@pytest.mark.parametrize("counts", [(2, 1), (1, 2, 1, 1)])
+def test_who_came_first_is_served_first(tmp_path: Path, counts: Sequence[int]) -> None:
+    """Narrow cases that come later do not starve a wide one, although their cores are free.
 
     Here each pool stands for a process: the locks do not tell them apart.
     """
@@ -129,18 +115,15 @@ def test_narrow_cases_do_not_starve_a_wide_one(tmp_path: Path) -> None:
         with shared_pool(tmp_path, 0, 1).reserve(count):
             served.append(count)
 
-    lanes = [threading.Thread(target=reserve, args=(count,)) for count in (2, 1, 1)]
-    with shared_pool(tmp_path, 0).reserve(1):
-        lanes[0].start()
-        assert waits(tmp_path)
-        for lane in lanes[1:]:
+    lanes = [threading.Thread(target=reserve, args=(count,)) for count in counts]
+    with shared_pool(tmp_path, 0, 1).reserve(2):
+        for number, lane in enumerate(lanes, 1):
             lane.start()
-        time.sleep(0.1)
-        assert [] == served
+            assert waiting_in(tmp_path, number)
     for lane in lanes:
         lane.join()
 
-    assert [2, 1, 1] == served
+    assert [*counts] == served
 
 
 def test_nobody_waits_behind_those_who_want_other_cores(tmp_path: Path) -> None:
@@ -148,26 +131,22 @@ def test_nobody_waits_behind_those_who_want_other_cores(tmp_path: Path) -> None:
     lane = threading.Thread(target=lambda: shared_pool(tmp_path, 0).reserve(1).__enter__())
     with shared_pool(tmp_path, 0).reserve(1):
         lane.start()
-        assert waits(tmp_path)
+        assert waiting_in(tmp_path, 1)
         with shared_pool(tmp_path, 1).reserve(1) as cores:
             assert (1,) == cores
     lane.join()
 
 
-@pytest.mark.parametrize("is_next", [True, False])
-def test_a_wait_that_is_cancelled_ends_without_cores(tmp_path: Path, *, is_next: bool) -> None:
-    """An interrupt does not wait for other processes; on a full disk no holder is known."""
-    pool, place = shared_pool(tmp_path, 0), FileLock(tmp_path / "queue-0", thread_local=False)
-    with pool.reserve(1) as held, ThreadPoolExecutor(1) as other:
-        if not is_next:
-            other.submit(place.acquire).result()
-        with pool.reserve(1, lambda: True) as cores:
-            assert ((0,), ()) == (held, cores)
-        place.release()
-    (tmp_path / "holder-0").unlink()
+def test_what_is_left_in_the_folder_costs_nothing(tmp_path: Path) -> None:
+    """The ticket of a process that was killed is removed; on a full disk no holder is known."""
+    left = tmp_path / f"ticket-{0:020d}-1-1-{1:x}"
+    left.touch()
     (tmp_path / "holder-0").symlink_to("/dev/full")
-    with pool.reserve(1) as cores:
+    with shared_pool(tmp_path, 0).reserve(1) as cores:
         assert (0,) == cores
+
+    # What is left of a use are lock files, and the last word of who held it.
+    assert ["core-0", "holder-0"] == sorted(path.name for path in tmp_path.iterdir())
 
 
 # Other processes
@@ -228,21 +207,16 @@ def test_who_waits_says_once_for_whom(tmp_path: Path) -> None:
     assert [f'waiting for a core: held by process {process.pid}, "{arguments}"'] == said
 
 
-def test_a_program_without_arguments_is_told_by_its_name(
+def test_lanes_of_the_same_process_are_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notebook's, or one that uses the Python interface."""
+    """They take turns all the time. Others know a program without arguments by its name."""
     monkeypatch.setattr("sys.argv", ["/home/me/measure.py"])
-    with shared_pool(tmp_path, 0).reserve(1):
-        assert f"{os.getpid()}\nmeasure.py" == (tmp_path / "holder-0").read_text()
-
-
-def test_nobody_is_told_of_lanes_of_the_same_process(tmp_path: Path) -> None:
-    """They take turns all the time."""
     said: list[str] = []
     looks = iter([False, False, True])
     pool = shared_pool(tmp_path, 0, notice=said.append)
     with pool.reserve(1), pool.reserve(1, lambda: next(looks)) as cores:
+        assert f"{os.getpid()}\nmeasure.py" == (tmp_path / "holder-0").read_text()
         assert () == cores
 
     assert [] == said

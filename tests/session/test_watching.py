@@ -42,7 +42,6 @@ from instruction_counts.session.watching import (
     Reporting,
     WatchedBuilds,
     WatchRequest,
-    listed,
 )
 from instruction_counts.storage.store import Store
 from tests.builders import cpp, side
@@ -362,13 +361,6 @@ def test_a_step_is_not_lost_when_the_program_is_killed(tmp_path: Path) -> None:
 
     assert [0, 0] == [watch.look(), watch.look()]
     assert 1 == len(watch.reported)
-
-
-def test_what_the_command_prints_is_taken() -> None:
-    """Its errors go to stderr; half of a list would be taken for all of it."""
-    assert "a\nb\n" == listed("echo a; echo b; echo c >&2")
-    with pytest.raises(BuildError, match="--command ends with 3"):
-        listed("echo a; exit 3")
 
 
 # What is measured
