@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -17,7 +18,6 @@ from instruction_counts.report.document import (
     Cell,
     Column,
     Document,
-    Line,
     Role,
     Row,
     Table,
@@ -60,47 +60,34 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
 
 _UNCOVERED: Mapping[Column, Callable[[PublicOperator], Value]] = {
     Column("name", "operator"): lambda operator: operator.entry_name,
-    Column("category", "category"): lambda operator: operator.category,
-    Column("native", "native name"): lambda operator: operator.native or None,
+    Column("category", "category"): lambda operator: operator.namespace,
+    Column("native", "native name"): lambda operator: operator.native,
     Column("calls", "calls", Unit.COUNT): lambda operator: operator.uses,
 }
-_COVERAGE_NOTES = (
-    Line(
-        "calls: how often torch's own Python calls something of that name. Objects of any "
-        "class may have such a method, so for methods it is an upper limit."
-    ),
-    Line(
-        "covered: with an entry of that name, or of a function with the same native name, "
-        "as torch.add covers Tensor.add."
-    ),
+_CALLS_NOTE = (
+    "calls: how often torch's own Python calls something of that name. Objects of any class may "
+    "have such a method, so for methods it is an upper limit."
+)
+_CATEGORIES = (
+    Column("category", "category"),
+    Column("public", "operators", Unit.COUNT),
+    Column("covered", "covered", Unit.COUNT),
+    Column("covered_calls", "by calls", Unit.SHARE),
 )
 
 
 def coverage(found: Coverage, build: str, limit: int) -> Document:
     """The public operators of a build without an entry, and the shares of those that have one."""
-    by_category: dict[str, list[PublicOperator]] = defaultdict(list)
-    for operator in found.public:
-        by_category[operator.category].append(operator)
     uncovered = set(found.uncovered)
 
-    def unreached(name: str) -> int:
-        return -sum(operator.uses for operator in by_category[name] if operator in uncovered)
+    def row(name: str, operators: Sequence[PublicOperator]) -> Row:
+        covered = [operator for operator in operators if operator not in uncovered]
+        calls, of = (sum(each.uses for each in several) for several in (covered, operators))
+        return Row([name, len(operators), len(covered), calls / of if of else None], name)
 
-    names = sorted(by_category, key=lambda name: (unreached(name), name))
-    everything = _covered("all", found.public, uncovered)
-    categories = Table(
-        "categories",
-        "",
-        [
-            Column("category", "category"),
-            Column("calls", "calls", Unit.COUNT),
-            Column("public", "operators", Unit.COUNT),
-            Column("covered", "covered", Unit.COUNT),
-            Column("covered_calls", "by calls", Unit.SHARE),
-        ],
-        (_covered(name, by_category[name], uncovered) for name in names),
-        total=everything,
-    )
+    names = sorted({operator.namespace for operator in found.public})
+    by_name = {name: [each for each in found.public if each.namespace == name] for name in names}
+    everything = row("all", found.public)
     missing = table_of(
         "uncovered",
         "not covered",
@@ -110,28 +97,17 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         shown=limit or None,
         more="operators coverage --limit 0",
     )
+    covered = len(found.public) - len(uncovered)
     share = fmt.written(everything.cells[-1], Unit.SHARE)
-    named, shared = len(found.named), len(found.shared)
-    said = (
-        f"Covered {named + shared:,} of {len(found.public):,} operators ({named:,} by name, "
-        f"{shared:,} by function), {share} by calls"
-    )
+    rows = itertools.starmap(row, by_name.items())
     return Document(
         "coverage",
         f"Operators without an entry: {build}",
-        answer=[said],
-        sections=[categories, missing],
+        answer=[f"Covered {covered:,} of {len(found.public):,} operators, {share} by calls"],
+        sections=[Table("categories", "", _CATEGORIES, rows, total=everything), missing],
         records=missing,
-        notes=_COVERAGE_NOTES,
+        notes=[_CALLS_NOTE],
     )
-
-
-def _covered(name: str, operators: Sequence[PublicOperator], uncovered: set[PublicOperator]) -> Row:
-    calls = sum(operator.uses for operator in operators)
-    covered = [operator for operator in operators if operator not in uncovered]
-    reached = sum(operator.uses for operator in covered)
-    share = reached / calls if calls else None
-    return Row([name, calls, len(operators), len(covered), share], name)
 
 
 LEGEND = (
