@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Sequence
 
@@ -40,7 +41,8 @@ def parse_input(text: str) -> InputSpec:
         UsageError: it has another form.
     """
     match = _INPUT.fullmatch(text.replace(" ", ""))
-    if match is None or not (match["open"] or match["shape"]):
+    has_shape = match is not None and (match["open"] or match["shape"])
+    if match is None or not has_shape or keyword.iskeyword(match["name"] or ""):
         raise UsageError(f"--input {quoted(text)} is not a valid shape", FORM)
     dtype, high = match["dtype"], match["high"]
     is_integer = not (dtype or "float").startswith(("float", "bfloat", "complex"))

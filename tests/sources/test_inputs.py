@@ -36,7 +36,7 @@ def test_an_input_has_sizes_and_perhaps_more(text: str, expected: InputSpec) -> 
     "text",
     [
         *("", "x", "x=", "x=a", "x=[1", "x=1]", "-1", "1.5", "1=[1]", "=[1]", "1x3", "1,", "1:"),
-        *("@1", f"x=1{'0' * 5000}"),
+        *("@1", "class=1", f"x=1{'0' * 5000}"),
     ],
     ids=lambda text: text[:9],
 )
