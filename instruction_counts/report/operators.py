@@ -131,33 +131,33 @@ def measured(run: Run) -> Table:
     rows: list[Row] = []
     above: tuple[str, ...] = ()
     for metrics in metrics_of(run.cases):
-        title = " / ".join(metrics.key.label)
-        if metrics.key.label != above:
+        record = metrics.forward
+        title = " / ".join(record.label)
+        if record.label != above:
             rows.append(Row([title, *[""] * 7], title))
-        mode = _mode(metrics, several=len(run.builds) > 1)
+        mode = _mode(record, several=len(run.builds) > 1)
         rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
-        above = metrics.key.label
+        above = record.label
     return Table("operators", "Operators", columns, rows)
 
 
-def _mode(metrics: Metrics, *, several: bool) -> str:
+def _mode(record: Record, *, several: bool) -> str:
     """Language and runtime, with the build where there are ``several``, and threads."""
-    parts = [metrics.build] if several else []
-    parts.append("TS " * (metrics.key.runtime is RuntimeMode.JIT) + metrics.key.language.value)
-    if metrics.key.num_threads > 1:
-        parts.append(f"{metrics.key.num_threads} threads")
+    parts = [record.build] if several else []
+    parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
+    if record.num_threads > 1:
+        parts.append(f"{record.num_threads} threads")
     return " ".join(parts)
 
 
 def _costs(metrics: Metrics) -> Iterator[Cell]:
-    yield fmt.count_cell(metrics.instructions)
-    yield fmt.time_cell(metrics.times)
+    record = metrics.forward
+    yield fmt.count_cell(record.outcome.instructions)
+    yield fmt.time_cell(record.outcome.times)
     is_approximate = not metrics.backward_exact
     yield _or_nothing(metrics.backward_instructions, approximate=is_approximate)
     yield _or_nothing(metrics.backward_s)
-    is_python = (
-        metrics.key.language is Language.PYTHON and metrics.key.runtime is not RuntimeMode.JIT
-    )
+    is_python = record.language is Language.PYTHON and record.runtime is not RuntimeMode.JIT
     yield _or_nothing(metrics.used.get(PEAK_BYTES.name) if is_python else None)
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
         yield _or_nothing(per_second and per_second / 1e9)
