@@ -109,13 +109,8 @@ class Expected:
     """A text is a size with placeholders."""
     dtype: _Dtype | None = None
     sum: float | None = None
-    tolerance: Annotated[float, Bounds(0)] | None = None
+    tolerance: Annotated[float, Bounds(0)] = 1e-6
     """How far the sum may be off."""
-
-    def __attrs_post_init__(self) -> None:
-        """Let no tolerance be stated that applies to nothing."""
-        if self.tolerance is not None and self.sum is None:
-            raise Mismatch("a sum, which the tolerance applies to", at=("tolerance",))
 
 
 @attrs.frozen
@@ -256,11 +251,20 @@ def _reporters(value: Any) -> Reporters:
 
 @attrs.frozen
 class File:
-    """A whole file; its entries are read one by one, so that one that is wrong hides no other."""
+    """A whole file."""
 
-    benchmarks: Annotated[tuple[Any, ...], Check(len, "at least one benchmark", "none")]
+    benchmarks: Annotated[tuple[Entry, ...], Check(len, "at least one benchmark", "none")]
     name: Text = ""
     builds: Builds = ()
     timeout: Annotated[float, Parsed(seconds_of, DURATION)] | None = None
     seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
     reporters: Annotated[Reporters, Parsed(_reporters)] = Reporters()
+
+    def __attrs_post_init__(self) -> None:
+        """Let each entry have an id of its own."""
+        ids = [entry.id for entry in self.benchmarks]
+        refuse(
+            Mismatch("unique ids", f'"{name}" again', ("benchmarks", place, "id"))
+            for place, name in enumerate(ids)
+            if name in ids[:place]
+        )
