@@ -189,25 +189,17 @@ def unused_name(*codes: str) -> str:
 
 
 def _inputs(stmt: str, setup: str) -> tuple[str, ...]:
-    """The variables of ``setup`` that ``stmt`` reads, in the order in which it does."""
+    """The variables of ``setup`` that ``stmt`` names, in the order in which it does.
+
+    What a setup imports is a global of any statement.
+    """
     try:
-        made, tree = set(_made(ast.parse(setup))), ast.parse(stmt)
+        made, named = (
+            [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
+            for code in (setup, stmt)
+        )
     except (SyntaxError, ValueError):
         return ()  # running it reports it, with the line
-    reads = sorted(_reads(tree), key=lambda node: (node.lineno, node.col_offset))
-    return tuple(dict.fromkeys(node.id for node in reads if node.id in made))
-
-
-def _reads(tree: ast.Module) -> Iterator[ast.Name]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            yield node.target
-
-
-def _made(setup: ast.Module) -> Iterator[str]:
-    """The variables that a setup makes; what it imports is a global of any statement."""
-    for node in ast.walk(setup):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+    variables = {node.id for node in made if isinstance(node.ctx, ast.Store)}
+    named.sort(key=lambda node: (node.lineno, node.col_offset))
+    return tuple(dict.fromkeys(node.id for node in named if node.id in variables))

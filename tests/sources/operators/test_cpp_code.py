@@ -71,11 +71,11 @@ ADD = "add.Tensor self:Tensor other:Tensor *alpha:number=1"
             ["norm.a self:Tensor", "norm.b self:Tensor p:number=2 q:int=1"],
             "torch::norm(input)",
         ),
-        # Options are one argument.
+        # Options are at the end, and left out where they are not given.
         (
             entry("torch.zeros", {"size": (2,), "dtype": "torch.float64"}, inputs={}),
             [f"zeros size:List[int] {OPTIONS}"],
-            "torch::zeros(at::IntArrayRef({2}), torch::TensorOptions().dtype(torch::kFloat64))",
+            "torch::zeros(at::IntArrayRef({2}), torch::kFloat64)",
         ),
         (
             entry("torch.zeros", {"size": (2,)}, inputs={}),
