@@ -9,6 +9,7 @@ Operators are seen in inference mode, above autograd, where a composite one is s
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 import traceback
@@ -81,15 +82,21 @@ def _load(torch: Any, request: Message) -> Tuple[Any, Any, bool]:
     """The model, the mode it runs in, and whether it comes from the working directory."""
     target = request["model"]
     module_name, _, name = target.partition(":")
-    module = _imported(module_name, target)
-    made: Any = module
-    for part in name.split("."):
-        if not hasattr(made, part):
-            known = [name for name in vars(module) if not name.startswith("_")]
-            raise RefusalError(
-                f"{target}: {module_name} has no {name}", f"It has: {', '.join(known[:12])}"
-            )
-        made = getattr(made, part)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise RefusalError(
+            f"{target}: importing {module_name} raises {summary(error)}",
+            _place(error)
+            or "It has to be installed in the build, or lie in the working directory.",
+        ) from error
+    try:
+        made = functools.reduce(getattr, name.split("."), module)
+    except AttributeError as error:
+        known = [name for name in vars(module) if not name.startswith("_")]
+        raise RefusalError(
+            f"{target}: {module_name} has no {name}", f"It has: {', '.join(known[:12])}"
+        ) from error
     model, mode = _built(torch, made, request)
     if not isinstance(model, torch.nn.Module):
         raise RefusalError(
@@ -116,20 +123,6 @@ def _has_mode(model: Any, request: Message) -> bool:
             ) from error
         return False
     return True
-
-
-def _imported(name: str, target: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
-            raise RefusalError(
-                f"{target}: there is no module {name}",
-                "It has to be installed in the build, or lie in the working directory.",
-            ) from error
-        raise RefusalError(
-            f"{target}: importing {name} raises {summary(error)}", _place(error)
-        ) from error
 
 
 def _built(torch: Any, made: Any, request: Message) -> Tuple[Any, Any]:

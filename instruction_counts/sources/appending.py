@@ -77,8 +77,6 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
             shutil.copymode(path, temporary)
         if _cases(temporary) != (*before, *materialize(groups)):
             raise _cannot_extend(path, groups)
-        if _content(path) != content:
-            raise UsageError(f"{path} was changed meanwhile", "Try again.")
         temporary.replace(path)
     except OSError as error:
         raise unwritable(path, _OPTION, error) from error

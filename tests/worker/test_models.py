@@ -271,7 +271,7 @@ def test_an_exported_program_is_what_it_was_exported_as(
 @pytest.mark.parametrize(
     ("changes", "message", "hint"),
     [
-        ({"model": "no_such:net"}, "no module no_such", "working directory"),
+        ({"model": "no_such:net"}, "No module named 'no_such'", "working directory"),
         ({"model": "small_models:nett"}, "small_models has no nett", "It has"),
         ({"model": "small_models:raising"}, "RuntimeError: no weights today", "line"),
         ({"model": "small_models:text"}, "gives a str, and no torch.nn.Module", "function"),

@@ -32,7 +32,7 @@ STRIDED = attrs.evolve(
     inputs=(LayerInput("x", (2, 3), "float32", (1, 4)),),
 )
 TRACES = [
-    make_trace("Net", (CONV, "features.0"), (ADD, ""), (STRIDED, "a")),
+    make_trace("Net", (CONV, "features.0"), (ADD, ""), (CONV, "features.0"), (STRIDED, "a")),
     make_trace("Other", (CONV, "c"), is_local=False),
 ]
 
@@ -61,11 +61,12 @@ def backward_of(*layers: ModelLayer) -> ModelTrace:
     return make_trace("Net", *((layer, "") for layer in ready))
 
 
-def test_the_head_may_have_quotes(tmp_path: Path) -> None:
-    """Models are called what their users like."""
-    content = written(make_trace('a"""b\\n"', (ADD, "")))
+def test_the_head_says_how_to_write_it_again() -> None:
+    """As a command for the shell; models are called what their users like."""
+    head = ast.get_docstring(ast.parse(written(make_trace('a"""b\\n"', (ADD, ""))))) or ""
 
-    assert 'a"""b\\n"' in (ast.get_docstring(ast.parse(content)) or "")
+    assert head.startswith('The unique layers of a"""b\\n": 1 for 1 calls.')
+    assert head.endswith("instruction-counts generate --model models:Net --input 'x=1:int64<5'")
 
 
 def test_the_file_is_formatted(tmp_path: Path) -> None:
@@ -84,38 +85,23 @@ def test_each_layer_becomes_a_case_with_its_uses(tmp_path: Path) -> None:
     """And each model one of its own."""
     found = cases(tmp_path, written(*TRACES))
 
-    uses = Use("Net", "features.0", 1), Use("Other", "c", 1)
+    uses = Use("Net", "features.0", 2), Use("Other", "c", 1)
     assert [Model("Net"), Model("Other"), Layer("Conv2d", uses)] == [
         case.subject for case in found[:3]
     ]
 
 
 def test_a_module_is_built_again(tmp_path: Path) -> None:
-    """Seeded, and without a graph for a gradient that nobody asks for."""
-    case = cases(tmp_path, written(*TRACES))[2]
+    """Seeded, and without a graph for a gradient that nobody asks for; strides are kept."""
+    conv, *_, strided = (case.timer_args.setup for case in cases(tmp_path, written(*TRACES))[2:])
 
     assert (
         "torch.manual_seed(0)\n"
         "torch.set_grad_enabled(False)\n"
         "x = torch.rand((1, 3, 8, 8))\n\n"
         "model = torch.nn.Conv2d(3, 4, (3, 3), stride=(2, 2), bias=False).eval()"
-    ) == case.timer_args.setup
-
-
-def test_a_frozen_module_is_frozen(tmp_path: Path) -> None:
-    """A gradient that the model does not compute is not counted."""
-    frozen = attrs.evolve(CONV, has_parameters=False, is_frozen=True)
-    content = written(make_trace("Net", (frozen, "")), mode=TraceMode(backward=True))
-
-    layer = cases(tmp_path, content)[2]
-    assert layer.timer_args.setup.endswith(".eval().requires_grad_(False)")
-
-
-def test_strides_are_kept(tmp_path: Path) -> None:
-    """The memory is as large as they need it."""
-    last = cases(tmp_path, written(*TRACES))[-1]
-
-    assert "x = torch.rand((10,)).as_strided((2, 3), (1, 4))" in last.timer_args.setup
+    ) == conv
+    assert "x = torch.rand((10,)).as_strided((2, 3), (1, 4))" in strided
 
 
 def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) -> None:
@@ -130,23 +116,32 @@ def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) ->
     assert "a = torch.rand((2, 2)).requires_grad_()" in backward.timer_args.setup
 
 
-def test_the_part_of_an_output_that_has_a_gradient_is_picked(tmp_path: Path) -> None:
-    """Of a module that returns several, by a statement."""
-    layer = attrs.evolve(CONV, result=Result("[0]", (2,), "float32"))
+@pytest.mark.parametrize(
+    ("layer", "stmt", "setup"),
+    [
+        # A gradient that the model does not compute is not counted.
+        (attrs.evolve(CONV, has_parameters=False, is_frozen=True), "", ").requires_grad_(False)"),
+        # The part of an output that has a gradient is picked.
+        (
+            attrs.evolve(CONV, result=Result("[0]", (2,), "float32")),
+            *("y = model(x)[0]\ny.backward(gradient)", "gradient = torch.ones((2,))"),
+        ),
+        # An index flows nowhere.
+        (attrs.evolve(CONV, result=Result("", (2,), "int64")), "", ".eval()"),
+    ],
+)
+def test_a_layer_has_the_backward_pass_that_it_has_in_the_model(
+    tmp_path: Path, layer: ModelLayer, stmt: str, setup: str
+) -> None:
+    """Or none."""
     content = written(make_trace("Net", (layer, "")), mode=TraceMode(backward=True))
-    *_, backward = cases(tmp_path, content)
+    last = cases(tmp_path, content)[-1]
 
-    assert "y = model(x)[0]\ny.backward(gradient)" == backward.timer_args.stmt
-
-
-def test_what_has_no_gradient_has_no_backward_case(tmp_path: Path) -> None:
-    """An index flows nowhere."""
-    index = attrs.evolve(ADD, result=Result("", (2,), "int64"))
-    content = written(backward_of(index), mode=TraceMode(backward=True))
-
-    assert AutogradMode.FORWARD_BACKWARD not in {
-        case.autolabels.autograd for case in cases(tmp_path, content) if case.label[0] == "Models"
-    }
+    assert (AutogradMode.FORWARD_BACKWARD if stmt else AutogradMode.FORWARD) == (
+        last.autolabels.autograd
+    )
+    assert stmt in {"", last.timer_args.stmt}
+    assert last.timer_args.setup.endswith(setup)
 
 
 def test_a_local_factory_is_found_from_where_the_file_lies(tmp_path: Path) -> None:
@@ -200,13 +195,6 @@ def test_an_input_has_a_variable_of_its_own(tmp_path: Path, names: list[str], ca
     case = cases(tmp_path, written(make_trace("Net", (ADD, ""), inputs=inputs)))[0]
 
     assert f"y = {call}" == case.timer_args.stmt
-
-
-def test_the_head_says_how_to_write_it_again() -> None:
-    """As a command for the shell."""
-    head = written(*TRACES).split('"""')[1]
-
-    assert "instruction-counts generate --model models:Net --input 'x=1:int64<5'\n" in head
 
 
 @pytest.mark.parametrize(
