@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from instruction_counts.analysis.operators import Metrics, fit, metrics_of
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import PEAK_BYTES
-from instruction_counts.domain.outcomes import Machine
+from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots
@@ -177,14 +177,18 @@ def machine_line(machine: Machine | None) -> str:
 
 def sizes(found: MeasuredSizes) -> Document:
     """The counts of an operator at each size, the complexity that fits them, and a plot of both."""
-    modes: dict[str, dict[int, Record]] = defaultdict(dict)
+    modes: dict[str, dict[int, Outcome]] = defaultdict(dict)
     for record in found.run.cases:
-        modes[_title(record)][found.size_of[record.label]] = record
-    curves = [
-        plots.Curve(title, counts, fit(counts))
-        for title, records in modes.items()
-        if (counts := _counts(records))
-    ]
+        modes[_title(record)][found.size_of[record.label]] = record.outcome
+    curves = []
+    for title, outcomes in modes.items():
+        counts = {
+            size: counted.per_run
+            for size, outcome in sorted(outcomes.items())
+            if (counted := outcome.instructions) is not None
+        }
+        if counts:
+            curves.append(plots.Curve(title, counts, fit(counts)))
     plot = plots.curves(f"{found.entry.name}: instructions", "N", curves)
     return Document(
         "sizes",
@@ -199,21 +203,13 @@ def sizes(found: MeasuredSizes) -> Document:
     )
 
 
-def _counts(records: Mapping[int, Record]) -> dict[int, int]:
-    return {
-        size: counted.per_run
-        for size, record in sorted(records.items())
-        if (counted := record.outcome.instructions) is not None
-    }
-
-
 def _title(record: Record) -> str:
     """``C++ · Eager · Forward``, and the threads where there are several."""
     threads = [f"{record.num_threads} threads"] if record.num_threads > 1 else []
     return " · ".join([*(mode.value for mode in record.key.modes), *threads])
 
 
-def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]) -> Table:
+def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Outcome]]) -> Table:
     """Sizes down, modes across."""
     columns = [Column("n", "N", Unit.COUNT)]
     for title in modes:
@@ -222,11 +218,11 @@ def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]
     rows = []
     for size in sizes:
         cells: list[Cell] = []
-        for records in modes.values():
-            outcome = records[size].outcome if size in records else None
-            counted, times = (outcome.instructions, outcome.times) if outcome else (None, None)
+        for outcomes in modes.values():
+            outcome = outcomes.get(size)
+            counted = outcome.instructions if outcome else None
             cells.append(fmt.count_cell(counted) if counted else Cell("failed", Role.BAD))
-            cells.append(fmt.time_cell(times))
+            cells.append(fmt.time_cell(outcome.times if outcome else None))
         rows.append(Row([size, *cells], f"N={size}"))
     return Table("sizes", "", columns, rows).without_empty_columns()
 

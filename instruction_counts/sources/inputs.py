@@ -94,11 +94,10 @@ def inputs_of(source: ModelSource, specs: Sequence[InputSpec]) -> tuple[InputSpe
     own = [spec for spec in specs if spec.model == source.name]
     chosen = own or [spec for spec in specs if spec.model is None]
     names = [spec.name for spec in chosen if spec.name is not None]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                f"--input {name}=…: {source.name} got this argument twice", "Specify it only once."
-            )
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(
+            f"--input {twice[0]}=…: {source.name} got this argument twice", "Specify it only once."
+        )
     return tuple(chosen)
 
 
@@ -109,14 +108,11 @@ def check(sources: Sequence[ModelSource], specs: Sequence[InputSpec]) -> None:
         UsageError: what is wrong.
     """
     names = [source.name for source in sources]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                f'two models are named "{name}"', "Name them: --model module:factory=NAME"
-            )
-    for spec in specs:
-        if spec.model is not None and spec.model not in names:
-            raise UsageError(
-                f'--input {spec.model}@…: no model is named "{spec.model}"',
-                f"Models: {', '.join(names)}",
-            )
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(
+            f'two models are named "{twice[0]}"', "Name them: --model module:factory=NAME"
+        )
+    for name in {spec.model for spec in specs if spec.model is not None} - {*names}:
+        raise UsageError(
+            f'--input {name}@…: no model is named "{name}"', f"Models: {', '.join(names)}"
+        )

@@ -74,7 +74,6 @@ def test_a_factory_is_called_by_its_name(text: str, expected: ModelSource) -> No
     ("text", "message", "remedy"),
     [
         ("model.bin", "is not a factory", "module:factory"),
-        ("models", "is not a factory", "module:factory"),
         ("models:", "is not a factory", "module:factory"),
         ("/a/net.pt2=Net", "is not a factory", "A model in a file"),
     ],

@@ -112,10 +112,6 @@ def test_an_empty_statement_is_refused(stmt: str) -> None:
         (("x += 1",), {}, r'ends without a value: x \+= 1\n .*"z = x \+ y".*--signature'),
         (("x;",), {"cpp_stmts": ("{ x; }",)}, r'ends without a value: { x; }\n .*"auto z'),
         (("a = x",), {"cpp_stmts": ("auto b = x;",)}, "differently: a and b"),
-        (
-            *(("x += 1",), {"cpp_stmts": ("auto b = x;",), "autograd": False}),
-            r"ends without a value: x \+= 1",
-        ),
         (("x +",), {}, "the statement is not valid Python, line 1"),
         (("a\0b",), {}, "the statement is not valid Python: "),
     ],

@@ -6,7 +6,6 @@ import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import attrs
 
@@ -24,9 +23,7 @@ from instruction_counts.sources.operators.entries import (
     DEFAULT_DTYPE,
     FLOATS,
     Distribution,
-    OperatorEntry,
     Shape,
-    Tensor,
 )
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import definitions_of, selected, standard_file
@@ -260,12 +257,17 @@ def _size(size: int | str, expansion: Expansion) -> int:
 
 
 def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenchmark]]:
+    """The calls of an operator; what inputs do not state is as the operator's entry has it."""
     assert entry.operator is not None, "asked for an operator"
+    with_dtype = next((name for name, each in entry.inputs.items() if each.dtypes), None)
     number = 0
     try:
         for operator in selected(read_operators(standard_file()), [entry.operator]):
             for expansion in expansions(entry.inputs):
-                for call in _calls(entry, operator, expansion, seed):
+                dtypes = () if with_dtype is None else (expansion.dtypes[with_dtype],)
+                shapes = (expansion.shapes,) if entry.inputs else ()
+                overrides = calls.Overrides(dtypes=dtypes, inputs=shapes, seed=seed)
+                for call in calls.calls(operator, overrides):
                     number += 1
                     yield _called(entry, call, number)
     except ValidationError:
@@ -273,35 +275,6 @@ def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenc
     except UsageError as error:
         remedy = error.text(program_name()).removeprefix(error.message).strip()
         raise Mismatch(remedy, error.message, ("operator",)) from None
-
-
-def _calls(
-    entry: Entry, operator: OperatorEntry, expansion: Expansion, seed: int
-) -> Iterator[calls.Call]:
-    """The calls of an operator; what an input does not state is as the operator's entry has it."""
-    inputs = dict(operator.inputs)
-    for name, stated in entry.inputs.items():
-        tensor = inputs.get(name)
-        if not isinstance(tensor, Tensor):
-            continue  # what is no tensor cannot be changed, and is refused with the shapes
-        changes: dict[str, Any] = {
-            "dtype": expansion.dtypes[name] if stated.dtypes else None,
-            "distribution": stated.distribution,
-            "requires_grad": stated.requires_grad,
-        }
-        made = {field: value for field, value in changes.items() if value is not None}
-        try:
-            inputs[name] = attrs.evolve(tensor, **made)
-            if stated.requires_grad and operator.in_place:
-                raise Mismatch(f"false: {operator.name} works in place", at=("requires_grad",))
-        except Mismatch as mismatch:
-            raise Mismatch(mismatch.expected, at=("inputs", name, *mismatch.at)) from None
-    first = next(iter(entry.inputs.values()), None)
-    asked = "" if first is None or not first.dtypes else next(iter(expansion.dtypes.values()))
-    shapes = (expansion.shapes,) if entry.inputs else ()
-    overrides = calls.Overrides(inputs=shapes, seed=seed)
-    for call in calls.calls(attrs.evolve(operator, inputs=inputs), overrides):
-        yield attrs.evolve(call, dtype=asked)
 
 
 def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, GroupedBenchmark]:

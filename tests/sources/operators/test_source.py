@@ -15,7 +15,6 @@ from instruction_counts.sources.operators.source import (
     operators,
     remarks,
     selected,
-    shapes_of,
 )
 from tests.sources.operators.made import entry
 
@@ -107,11 +106,6 @@ def test_what_operators_do_not_have_is_reported(
     assert expected == list(remarks(entries, overrides, made.values()))
 
 
-def test_shapes_of_several_inputs_are_collected_by_name() -> None:
-    """Several of one input are several cases."""
-    assert {"x": [(32, 3), (1, 2)], "y": [()]} == shapes_of(["x=[32, 3]", "x=1,2", "y=[]"])
-
-
 def test_operators_are_asked_for_as_options_ask_for_them() -> None:
     """Nothing stated is the typical shape; shapes of inputs take the place of named ones."""
     assert Overrides() == operators("torch.add").overrides
@@ -126,8 +120,6 @@ def test_operators_are_asked_for_as_options_ask_for_them() -> None:
     [
         ({"shapes": ["tiny"]}, 'no shape "tiny"'),
         ({"dtypes": ["float65"]}, r"no dtype .*(?s:.*)did you mean float64"),
-        ({"shapes": ["small"], "inputs": {"x": [(1,)]}}, "--input sets the shapes"),
-        ({"inputs": {"x": [(1,)] * 2, "y": [(1,)] * 3}}, "2 of x, 3 of y"),
     ],
 )
 def test_what_cannot_be_asked_of_operators_is_refused(asked: dict[str, Any], expected: str) -> None:
