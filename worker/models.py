@@ -173,17 +173,14 @@ def _inputs(torch: Any, request: Message) -> Tuple[List[Any], Message]:
 
 
 def _failing(request: Message, error: Exception) -> RefusalError:
-    name = request["model"]
+    hint = _place(error) or "Check --input."
     if _VALUE_ERRORS & {kind.__name__ for kind in type(error).__mro__}:
-        return RefusalError(
-            f"{name}: what it does depends on the values of tensors, not on shapes alone"
-            f" ({summary(error)})",
-            f"{_place(error)}\n  --real-data runs it once on random values instead.".strip(),
+        hint += (
+            "\n  What it does depends on the values of tensors:"
+            " --real-data runs it once on random values instead."
         )
     shapes = " ".join(",".join(map(str, spec["shape"])) for spec in request["inputs"])
-    return RefusalError(
-        f"{name} fails on its input {shapes}: {summary(error)}", _place(error) or "Check --input."
-    )
+    return RefusalError(f"{request['model']} fails on its input {shapes}: {summary(error)}", hint)
 
 
 def _place(error: BaseException) -> str:

@@ -44,11 +44,6 @@ class Schema:
     arguments: tuple[Argument, ...]
     returns: tuple[str, ...]
 
-    @property
-    def full_name(self) -> str:
-        """``add.Tensor``, or the name alone where the overload has none."""
-        return f"{self.name}.{self.overload}" if self.overload else self.name
-
 
 Schemas: TypeAlias = Mapping[str, Sequence[Schema]]
 """All overloads, by their common name."""

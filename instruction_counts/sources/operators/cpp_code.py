@@ -16,13 +16,7 @@ from instruction_counts.sources.operators.calls import Call, Ref
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
 from instruction_counts.sources.operators.code import CPP_DTYPES
 
-_LISTS = {
-    "Tensor": "at::TensorList",
-    "int": "at::IntArrayRef",
-    "float": "at::ArrayRef<double>",
-    "number": "at::ArrayRef<at::Scalar>",
-    "bool": "std::array",
-}
+_LISTS = {"Tensor": "at::TensorList", "int": "at::IntArrayRef"}
 
 
 @attrs.frozen
@@ -53,8 +47,7 @@ def expression(call: Call, schemas: Schemas) -> str | Underivable:
                 return text
             is_tuple = len(schema.returns) > 1
             return f"std::get<{entry.output}>({text})" if is_tuple else f"{text}[{entry.output}]"
-    known = ", ".join(schema.full_name for schema in schemas.get(name, ())) or "none"
-    return Underivable(f"no schema of aten::{name} fits its arguments ({known})")
+    return Underivable(f"no schema of aten::{name} fits its arguments")
 
 
 # Which schema
@@ -137,8 +130,6 @@ def _plain(value: Any, kind: str) -> str:  # noqa: PLR0911 - one for each kind
 
 def _list(values: tuple[Any, ...], kind: str) -> str:
     texts = ", ".join(_plain(value, kind) for value in values)
-    if _LISTS[kind] == "std::array":
-        return f"std::array<bool, {len(values)}>{{{texts}}}"
     return f"{_LISTS[kind]}({{{texts}}})" if values else f"{_LISTS[kind]}()"
 
 
@@ -151,9 +142,4 @@ def _word(value: str) -> str:
 
 
 def _float(value: float) -> str:
-    if math.isfinite(value):
-        return repr(value)
-    limits = "std::numeric_limits<double>"
-    if math.isnan(value):
-        return f"{limits}::quiet_NaN()"
-    return f"{'-' if value < 0 else ''}{limits}::infinity()"
+    return {math.inf: "INFINITY", -math.inf: "-INFINITY"}.get(value, repr(value))

@@ -116,7 +116,7 @@ ADD = "add.Tensor self:Tensor other:Tensor *alpha:number=1"
         (
             entry("torch.pad", {"mode": 'a"b', "value": float("-inf")}),
             ["pad self:Tensor mode:str value:Optional[float]=None"],
-            'torch::pad(input, "a\\"b", -std::numeric_limits<double>::infinity())',
+            'torch::pad(input, "a\\"b", -INFINITY)',
         ),
         (entry("torch.neg", cpp="-input"), [], "-input"),
     ],
@@ -133,7 +133,7 @@ def test_a_call_in_cpp_is_exactly_this(
     [
         (entry("torch.neg"), [], "no schema of aten::neg"),
         (entry("torch.neg"), ["neg.out self:Tensor *out:Tensor"], "no schema"),
-        (entry("torch.neg", {"dim": 1}), ["neg self:Tensor"], "fits its arguments (neg)"),
+        (entry("torch.neg", {"dim": 1}), ["neg self:Tensor"], "fits its arguments"),
         (entry("torch.sum"), ["sum self:Tensor dim:int"], "no schema"),
         (entry("torch.add", {"self": 2}), ["add self:number"], "no schema"),
         (entry("torch.neg", cpp=False, note="none"), [], "none"),
