@@ -25,7 +25,7 @@ from instruction_counts.storage import queries
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.json_files import is_file_name, no_garbage, packed, unpacked
 from instruction_counts.storage.queries import no_such_run, understood
-from instruction_counts.storage.tables import runs, tags
+from instruction_counts.storage.tables import outcomes, runs, tags
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
@@ -210,6 +210,13 @@ class Store:
         """The cases that any run holds, in the order in which they were first stored."""
         with self._database.reading() as connection:
             return queries.case_keys(connection)
+
+    def runs_with_cases_of(self, run_id: int) -> frozenset[int]:
+        """The numbers of the runs that hold a case of this one."""
+        keys = select(outcomes.c.case_digest).where(outcomes.c.run_id == run_id)
+        found = select(outcomes.c.run_id).where(outcomes.c.case_digest.in_(keys)).distinct()
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(found))
 
     def counts(self, names: Collection[CaseKey]) -> tuple[StoredCount, ...]:
         """What these cases cost on every build of every run, in order of time.
