@@ -108,7 +108,7 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         found.uncovered,
         lambda operator: operator.entry_name,
         shown=limit or None,
-        more="operators coverage --limit 0",
+        more="--limit 0 shows all",
     )
     share = fmt.written(everything.cells[-1], Unit.SHARE)
     named, shared = len(found.named), len(found.shared)

@@ -166,7 +166,7 @@
       Plotly.react(place, [{
         type: "icicle", branchvalues: "total", level: state.level, sort: false,
         ids: seen.map((at) => ids[at]), parents: seen.map((at) => parents[at]),
-        values: seen.map((at) => values[at]), labels: seen.map((at) => plain(nodes.name[at])),
+        values: seen.map((at) => values[at]), labels: seen.map((at) => plain(nodes.label[at])),
         text: seen.map((at) => plain(said[at])), textinfo: "label",
         hovertemplate: "%{text}<extra></extra>", tiling: { orientation: "v" }, maxdepth: 40,
         marker: {
