@@ -7,6 +7,7 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -141,6 +142,11 @@ class ForkEngine:
         if not kept_s:
             return lambda role: self._processes.server(role, notice, prepared_by)
         warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
+        try:
+            warm.attend()
+        except (OSError, subprocess.SubprocessError) as error:
+            notice(f"Servers cannot be kept for the next command: {error}")
+            return lambda role: self._processes.server(role, notice, prepared_by)
         return lambda role: warm.server(role, prepared_by)
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
