@@ -126,4 +126,4 @@ def read_builds(path: Path) -> tuple[Build, ...]:
         ValidationError: it holds something else; all of it is named.
     """
     node = read(path, _EXAMPLE)
-    return structured(node, _File, _CONVERTER, _EXAMPLE, folder=Path()).builds
+    return structured(node, _File, _CONVERTER, folder=Path()).builds
