@@ -180,6 +180,14 @@ def test_builds_that_do_not_differ_take_two_measurements() -> None:
     assert ["b0", "b59"] == measurer.names
 
 
+def test_an_outlier_is_measured_again_once() -> None:
+    """The intervals beside it are judged by what came out then."""
+    measurer = measurer_of([1000] * 9, outliers={"b8": 5000})
+
+    assert () == searched(measurer).changes
+    assert 2 == measurer.names.count("b8")
+
+
 def test_one_change_takes_the_logarithm_of_the_builds() -> None:
     """And two measurements to verify it."""
     measurer = measurer_of([1000] * 700 + [2000] * 324)
