@@ -201,11 +201,10 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
-    before = read_baseline(file) if file.exists() else None
     return accept(
-        before,
+        read_baseline(file) if file.exists() else None,
         narrowed(read_side(run, runs), selection),
-        selected_cases(before, selection).cases if before is not None else {},
+        selection,
         prune=prune,
         allow_different=allow_different,
         complete=runs.completed,

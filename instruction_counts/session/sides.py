@@ -13,7 +13,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
-from instruction_counts.storage.store import LAST, Store, no_such_name
+from instruction_counts.storage.store import LAST, Store
 
 
 class LazyStore:
@@ -159,8 +159,8 @@ def find_run(
             return number, build
     if text == LAST:
         raise UsageError("there is no last run: none is stored yet", "Store one:", "run")
-    similar = [] if store is None else store.similar_tags(text)
-    raise no_such_name(f'"{text}" is neither {what} nor a stored run', similar)
+    problem = f'"{text}" is neither {what} nor a stored run'
+    raise UsageError(problem, "Stored runs and their tags:", "runs list")
 
 
 def find_whole_run(text: str, runs: LazyStore) -> Path | int:
