@@ -38,7 +38,6 @@ from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.reading.structure import (
     Inline,
     Mismatch,
-    Parsed,
     read_as,
     refuse,
     require_version,
@@ -343,10 +342,5 @@ def sorted_keys(keys: Mapping[CaseKey, object]) -> list[CaseKey]:
 
 
 _CONVERTER = strict_converter()
-_CONVERTER.register_structure_hook(
-    Amounts,
-    Parsed(lambda data: Amounts(_CONVERTER.structure(data, dict[str, int | float]))),
-)
-_CONVERTER.register_unstructure_hook(Amounts, dict)
 _CONVERTER.register_structure_hook(Baseline, _baseline)
 require_version(_CONVERTER, _File, "baseline_version", FORMAT_VERSION)
