@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import graphlib
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.process import ROOT, called
+
 APPLICATION = sorted((ROOT / "instruction_counts").rglob("*.py"))
 CORE = sorted({*(ROOT / "core").rglob("*.py")} - {ROOT / "core" / "__init__.py"})
 WORKERS = sorted((ROOT / "worker").glob("*.py"))
@@ -205,13 +205,7 @@ def test_what_runs_in_a_build_is_written_for_the_oldest_python(path: Path) -> No
 def test_the_import_contracts_hold() -> None:
     """One direction: nothing on the left knows anything on its right."""
     script = "import sys; from importlinter.cli import lint_imports_command as run; run()"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "--no-cache"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = called([sys.executable, "-c", script, "--no-cache"], ROOT)
 
     assert 0 == done.returncode, done.stdout
 
