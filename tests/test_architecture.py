@@ -98,7 +98,6 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     ("text", "expected"),
     [
         ("import a", ["a", "b", "a"]),
-        ("from a import one", ["a", "b", "a"]),
         ("def f():\n    from a import one", ["a", "b", "a"]),
         ("import c", []),
         ("if TYPE_CHECKING:\n    from a import one", []),
@@ -169,14 +168,11 @@ def test_only_the_console_prints(path: Path) -> None:
     ("finds", "text"),
     [
         (reaching_out, "open(path)"),
-        (reaching_out, "path.read_text()"),
         (reaching_out, "def f():\n    import httpx"),
         (reaching_out, "from os import path"),
         (reaching_out, "from instruction_counts.storage import store"),
-        (reaching_out, "import instruction_counts.system.files"),
         (printing, "print(1)"),
         (printing, "sys.stdout.write('')"),
-        (printing, "sys.__stderr__.writelines([])"),
         (printing, "from rich import print"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.domain.errors import DataError, ValidationError
+from instruction_counts.domain.errors import DataError
 from instruction_counts.reading import documents
 from instruction_counts.reading.documents import Node, read_bytes
 
@@ -98,9 +98,10 @@ def test_what_is_no_json_is_refused_with_its_line(tmp_path: Path, text: str, exp
     path = tmp_path / "a.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        documents.read(path)
+        documents.read(path, "Do this.")
 
     assert expected in str(caught.value)
+    assert "Do this." == caught.value.remedy
 
 
 def test_a_node_knows_its_line_and_path(read: Callable[[str], Node]) -> None:
@@ -168,12 +169,3 @@ def test_what_cannot_be_unpacked_is_reported(tmp_path: Path, content: bytes) -> 
     (tmp_path / "a.gz").write_bytes(content)
     with pytest.raises(DataError, match=r"cannot be unpacked: .*\n  Copy it again"):
         read_bytes(tmp_path / "a.gz", 1000, "Copy it again.")
-
-
-def test_a_document_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
-    """As one that is as large itself."""
-    path = tmp_path / "check.json.gz"
-    path.write_bytes(gzip.compress(b" " * (3 << 20)))
-
-    with pytest.raises(ValidationError, match="a file of at most 1 MiB"):
-        documents.read(path, as_json=True, largest_mib=1)

@@ -229,13 +229,6 @@ def test_a_number_that_nobody_can_calculate_with_is_refused(
         from_json(spelled(number, *way), "bad.json")
 
 
-def test_a_name_that_is_there_twice_is_refused() -> None:
-    """Readers would differ in which of the two counts."""
-    text = to_json(RUN).replace('"stmt": ', '"label": ["other"], "stmt": ', 1)
-    with pytest.raises(DataError, match=r'bad\.json: .*\n.*"label" twice in a mapping'):
-        from_json(text, "bad.json")
-
-
 @pytest.mark.parametrize(
     ("stored", "read"),
     [
@@ -280,12 +273,9 @@ def test_text_that_is_no_json_or_was_cut_is_refused(text: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """With the reason of the system, or what is wrong in it."""
-    (tmp_path / "bytes.json").write_bytes(b"\xff")
+    """With the reason of the system."""
     with pytest.raises(DataError, match=r"absent\.json: No such file"):
         read_json(tmp_path / "absent.json")
-    with pytest.raises(DataError, match=r"bytes\.json:1:1: .*\n.*0xff"):
-        read_json(tmp_path / "bytes.json")
 
 
 @pytest.mark.parametrize("name", ["bomb.json", "bomb.json.gz"])
