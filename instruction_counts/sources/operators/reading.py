@@ -66,7 +66,7 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
     file = structured(root, _File, CONVERTER, _REMEDY)
     entries = [
         OperatorEntry(
-            **{field.name: getattr(stated, field.name) for field in attrs.fields(Stated)},
+            **attrs.asdict(stated, recurse=False),
             name=name,
             file=str(path),
             line=root.below("operators", name).line,
