@@ -13,7 +13,7 @@ from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
-from instruction_counts.session.sides import Runs, read_side
+from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.inputs import check, inputs_of, parse_input, parse_source
 from instruction_counts.sources.models.layers import (
     ModelTrace,
@@ -90,7 +90,7 @@ def predict_models(
     run: str,
     models: Sequence[str],
     modes: tuple[Language, AutogradMode],
-    runs: Runs,
+    runs: LazyStore,
     observer: Observer,
 ) -> list[MeasuredModel]:
     """The layers of each of ``models`` of a stored run or a result file; of none, of all.

@@ -63,7 +63,7 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
     """
     root = read(path, _REMEDY)
     families({})
-    file = structured(root, _File, CONVERTER, _REMEDY)
+    file = structured(root, _File, CONVERTER)
     entries = [
         OperatorEntry(
             **attrs.asdict(stated, recurse=False),
@@ -79,7 +79,7 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
         for mistake in _mistakes(entry)
     ]
     if mistakes:
-        raise located(root, mistakes, _REMEDY)
+        raise located(root, mistakes)
     return tuple(entries)
 
 
