@@ -149,18 +149,16 @@ def test_malformed_text_is_refused_with_its_place(parse: Parse, text: str, expec
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("reader", [read, read_totals])
-def test_no_beginning_of_a_file_is_taken_for_all_of_it(
-    tmp_path: Path, reader: Callable[[Path], object]
-) -> None:
+def test_no_beginning_of_a_file_is_taken_for_all_of_it(tmp_path: Path) -> None:
     """A dump that was cut off, or one part of several, must not count fewer instructions."""
-    with pytest.raises(CallgrindFormatError, match="one complete totals: line"):
-        reader(STORED / "four_parts.out")
     whole, path = (STORED / "window.out").read_bytes(), tmp_path / "cut"
+    for reader in (read, read_totals):
+        with pytest.raises(CallgrindFormatError, match="one complete totals: line"):
+            reader(STORED / "four_parts.out")
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
         with pytest.raises(CallgrindFormatError):
-            reader(path)
+            (read if length % 10 else read_totals)(path)
 
 
 # Stored profiles

@@ -12,26 +12,22 @@ from instruction_counts.system.shortages import shortage, shortage_in
 pytestmark = pytest.mark.faults
 
 
+def from_system(number: int, *names: str | None) -> OSError:
+    """An error with the words of the system."""
+    return OSError(number, os.strerror(number), *names)
+
+
 @pytest.mark.parametrize(
     ("error", "message", "remedy"),
     [
-        (
-            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/a", None, "/b"),
-            "No space left on device: /b",
-            "df -h /tmp /dev/shm",
-        ),
-        (
-            BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)),
-            "Resource temporarily unavailable",
-            "ulimit -u",
-        ),
+        (from_system(errno.ENOSPC, "/a", None, "/b"), "No space left on device: /b", "df -h /tmp"),
+        (from_system(errno.EAGAIN), "Resource temporarily unavailable", "ulimit -u"),
         (RuntimeError("can't start new thread"), "no further thread can be started", "ulimit -u"),
-        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), "Too many open files", "ulimit -n"),
+        (from_system(errno.EMFILE), "Too many open files", "ulimit -n"),
         (MemoryError(), "there is not enough memory", "ulimit -v"),
         (
             FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
-            "there is no folder for temporary files",
-            "TMPDIR",
+            *("there is no folder for temporary files", "TMPDIR"),
         ),
     ],
     ids=["file", "process", "thread", "descriptors", "memory", "no folder"],
