@@ -271,7 +271,7 @@ def holders() -> list[tuple[Path, dict[str, Any]]]:
 def _make_room() -> None:
     """End what was used least recently, where there are so many that another is too much."""
     idle = [(holder["idle_s"], place) for place, holder in holders()]
-    for idle_s, place in sorted(idle, reverse=True)[: len(idle) + 1 - _MOST]:
+    for idle_s, place in sorted(idle, reverse=True)[: max(0, len(idle) + 1 - _MOST)]:
         if idle_s:
             with contextlib.suppress(OSError):
                 told(place, "retire")
