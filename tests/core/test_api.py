@@ -168,6 +168,11 @@ MISTAKES = [
         *(GroupedStmts, {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True}),
         *("signature", '"f(x) -> None"', "an output, which autograd=True runs backward from"),
     ),
+    (GroupedStmts, {"py_stmt": "y = x", "compiled": True}, "signature", "nothing", None),
+    (
+        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": None, "compiled": True}),
+        *("py_stmt", "nothing", "a Python statement to compile"),
+    ),
     (GroupedStmts, {"py_stmt": "x", "signature": "x -> y"}, "signature", '"x -> y"', None),
     (
         *(GroupedStmts, {**NAMED_STMTS, "py_stmt": "yy = x", "torchscript": True}),

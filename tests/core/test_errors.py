@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.core.api import GroupedStmts
 from instruction_counts.core.errors import (
     DefinitionError,
     DefinitionErrors,
     deferring,
     quoted,
 )
-from instruction_counts.core.utils import flatten
 
 FLAWED = '''
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
@@ -127,10 +125,3 @@ def test_without_deferring_the_first_mistake_is_raised_at_once() -> None:
     """A definition that is written at a prompt fails where it is wrong."""
     with pytest.raises(DefinitionError):
         run_definition(FLAWED)
-
-
-def test_a_single_mistake_is_raised_by_itself() -> None:
-    """One mistake needs no collection."""
-    with deferring(), pytest.raises(DefinitionError) as caught:
-        flatten({"a": GroupedStmts(), "b": GroupedStmts("x")})
-    assert ("a",) == caught.value.label

@@ -107,14 +107,10 @@ for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {
     jit_model.forward(warm_up_inputs);
 }"""
 STMTS_SETUP = {
-    (runtime, autograd, language): setup
-    for (runtime, language), setup in {
-        (EAGER, PYTHON): SETUP.py_setup,
-        (EAGER, CPP): SETUP.cpp_setup,
-        (JIT, PYTHON): PY_LOAD,
-        (JIT, CPP): CPP_LOAD,
-    }.items()
-    for autograd in (FORWARD, BACKWARD)
+    (EAGER, PYTHON): SETUP.py_setup,
+    (EAGER, CPP): SETUP.cpp_setup,
+    (JIT, PYTHON): PY_LOAD,
+    (JIT, CPP): CPP_LOAD,
 }
 GLOBAL_SETUP = {
     (EAGER, PYTHON): "",
@@ -127,8 +123,8 @@ GLOBAL_SETUP = {
 @pytest.mark.parametrize("modes", STMTS_CODE)
 def test_the_code_of_each_mode_is_exactly_this(modes: Any) -> None:
     """Statement or scripted call, the loaded model, and the headers of TorchScript."""
-    args = only(STMTS, *modes).timer_args
-    expected = STMTS_CODE[modes], STMTS_SETUP[modes], GLOBAL_SETUP[modes[0], modes[2]]
+    args, place = only(STMTS, *modes).timer_args, (modes[0], modes[2])
+    expected = STMTS_CODE[modes], STMTS_SETUP[place], GLOBAL_SETUP[place]
     assert expected == (args.stmt, args.setup, args.global_setup)
 
 
