@@ -78,10 +78,6 @@ def run_definition(text: str) -> dict[str, Any]:
     [
         (DefinitionError("stmt", "1 (int)", "text"), "stmt\n  found     1 (int)\n  expected  text"),
         (
-            DefinitionError("stmt", "1 (int)", "text", ("a", "b c")),
-            "BENCHMARKS['a']['b c'].stmt\n  found     1 (int)\n  expected  text",
-        ),
-        (
             DefinitionError("BENCHMARKS", "no benchmark", "at least one", source="suite.py"),
             "suite.py: BENCHMARKS\n  found     no benchmark\n  expected  at least one",
         ),

@@ -20,7 +20,6 @@ from instruction_counts.core.api import (
     TimerArgs,
 )
 from instruction_counts.core.expand import materialize
-from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
 
 PYTHON, CPP = Language.PYTHON, Language.CPP
@@ -199,15 +198,6 @@ def test_a_scripted_call_without_arguments_passes_an_empty_vector() -> None:
     assert expected == only(group, JIT, FORWARD, CPP).timer_args.stmt
 
 
-def test_only_scripted_cases_carry_a_model() -> None:
-    """And the place of its file, exactly once, where the eager setup makes the module."""
-    cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
-    scripted = [case for case in cases if case.autolabels.runtime is JIT]
-    assert scripted == [case for case in cases if case.model_source is not None]
-    assert scripted == [case for case in cases if case.timer_args.setup.count(ARTEFACT_PATH) == 1]
-    assert not any("Linear" in case.timer_args.setup for case in scripted)
-
-
 # Which cases there are
 
 NAMES = st.text(string.ascii_lowercase, min_size=2, max_size=5).map("v_{}".format)
@@ -310,12 +300,3 @@ def test_every_case_carries_what_its_definition_states(field: str, value: Any) -
         }
     )
     assert [getattr(case, field) for case in cases] == [value] * 10
-
-
-def test_what_is_stated_beside_the_code_changes_no_hash() -> None:
-    """It is the same code."""
-    stated = _with_gradient(
-        metadata={"a": 1}, subject=Operator("torch.mul"), expected=(ExpectedTensor("y"),)
-    )
-    plain, noted = (materialize({("mul",): group}) for group in (_with_gradient(), stated))
-    assert [case.definition_hash for case in plain] == [case.definition_hash for case in noted]
