@@ -28,10 +28,15 @@ from instruction_counts.core.checks import (
     dedented,
     parse_modes,
     raise_if_broken,
-    require,
     thread_counts,
 )
-from instruction_counts.core.errors import Broken, DefinitionError, deferrable, is_deferring
+from instruction_counts.core.errors import (
+    Broken,
+    DefinitionError,
+    deferrable,
+    is_deferring,
+    require,
+)
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
     WARM_LOOP,

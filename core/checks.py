@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
-from instruction_counts.core.errors import BrokenText, DefinitionError, quoted
+from instruction_counts.core.errors import BrokenText, DefinitionError, quoted, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.runtimes import selectable
@@ -32,12 +32,6 @@ def raise_if_broken(value: object) -> None:
     """Raise what a stand-in of a parsed statement remembers."""
     if isinstance(value, BrokenText):
         raise value.error
-
-
-def require(field: str, value: object, holds: object, expected: str) -> None:
-    """Refuse what an argument holds where it is not as it has to be."""
-    if not holds:
-        raise DefinitionError(field, quoted(value), expected)
 
 
 def check_text(field: str, value: object) -> None:

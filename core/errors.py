@@ -114,6 +114,12 @@ def deferrable(
     return decorate
 
 
+def require(field: str, value: object, holds: object, expected: str) -> None:
+    """Refuse what an argument holds where it is not as it has to be."""
+    if not holds:
+        raise DefinitionError(field, quoted(value), expected)
+
+
 def quoted(value: object, limit: int = 60) -> str:
     """``value`` as an error shows it: text in quotes on one line, anything else with its type."""
     if not isinstance(value, str):

@@ -7,7 +7,7 @@ import re
 
 import attrs
 
-from instruction_counts.core.errors import DefinitionError, quoted
+from instruction_counts.core.errors import DefinitionError, quoted, require
 from instruction_counts.core.labels import Language
 
 _SIGNATURE = re.compile(r"f\((?P<args>[^()]*)\)\s*->\s*(?P<output>.*)")
@@ -31,19 +31,16 @@ def parse_signature(text: str) -> Signature:
     Raises:
         DefinitionError: the text has another form, or names two outputs.
     """
-    if not isinstance(text, str):
-        raise DefinitionError("signature", quoted(text), _EXPECTED)
+    require("signature", text, isinstance(text, str), _EXPECTED)
     match = _SIGNATURE.fullmatch(text.strip())
     if match is None:
         raise DefinitionError("signature", quoted(text), _EXPECTED)
     args, output = match["args"].strip(), match["output"].strip()
     names = tuple(name.strip() for name in args.split(",")) if args else ()
-    if "," in output:
-        raise DefinitionError("signature", quoted(text), "one output; return several as a tuple")
-    if not all(map(_is_name, names)) or not (output == "None" or _is_name(output)):
-        raise DefinitionError("signature", quoted(text), _EXPECTED)
-    if len(set(names)) != len(names):
-        raise DefinitionError("signature", quoted(text), "each argument once")
+    require("signature", text, "," not in output, "one output; return several as a tuple")
+    are_names = all(map(_is_name, names)) and (output == "None" or _is_name(output))
+    require("signature", text, are_names, _EXPECTED)
+    require("signature", text, len(set(names)) == len(names), "each argument once")
     return Signature(names, None if output == "None" else output)
 
 

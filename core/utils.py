@@ -16,6 +16,7 @@ from instruction_counts.core.errors import (
     DefinitionErrors,
     deferrable,
     quoted,
+    require,
 )
 from instruction_counts.core.types import Definition, FlatIntermediateDefinition, Label
 
@@ -111,16 +112,13 @@ def iter_parsed_lines(stmts: str) -> Iterator[tuple[str, str]]:
 
 
 def _rows(stmts: str) -> list[tuple[str, str]]:
-    if not isinstance(stmts, str):
-        raise DefinitionError("parse_stmts", quoted(stmts), "text in two columns")
+    require("parse_stmts", stmts, isinstance(stmts, str), "text in two columns")
     lines = [line.rstrip() for line in textwrap.dedent(stmts).strip("\n").rstrip().splitlines()]
-    header = f'"Python{" " * (_WIDTH - 6)} | C++"'
-    if not lines or _HEADER.fullmatch(lines[0]) is None:
-        raise DefinitionError("parse_stmts", quoted(lines[0] if lines else ""), header)
-    if len(lines) < 2 or _RULE.fullmatch(lines[1]) is None:
-        found = lines[1] if len(lines) > 1 else ""
-        raise DefinitionError("parse_stmts", quoted(found), f"{_WIDTH} dashes, ' | ', dashes")
-    return [_split(line) for line in lines[2:]]
+    header, rule, *rows = [*lines, *[""] * (2 - len(lines))]
+    expected = f'"Python{" " * (_WIDTH - 6)} | C++"'
+    require("parse_stmts", header, _HEADER.fullmatch(header), expected)
+    require("parse_stmts", rule, _RULE.fullmatch(rule), f"{_WIDTH} dashes, ' | ', dashes")
+    return [_split(row) for row in rows]
 
 
 def _split(line: str) -> tuple[str, str]:

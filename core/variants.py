@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import attrs
 
-from instruction_counts.core.errors import DefinitionError, quoted
+from instruction_counts.core.errors import require
 from instruction_counts.core.labels import Language
 
 _COMMENT = {Language.PYTHON: "#", Language.CPP: "//"}
@@ -31,8 +31,7 @@ def parse_blocks(py_block: str, cpp_block: str) -> tuple[VariantsBlock, Variants
     quotes is no line.
     """
     for field, block in (("py_block", py_block), ("cpp_block", cpp_block)):
-        if not isinstance(block, str):
-            raise DefinitionError(field, quoted(block), "text with one benchmark per line")
+        require(field, block, isinstance(block, str), "text with one benchmark per line")
     if py_block.count("\n") != cpp_block.count("\n"):
         py_block, cpp_block = (block.removeprefix("\n") for block in (py_block, cpp_block))
     return parse_block(py_block, Language.PYTHON), parse_block(cpp_block, Language.CPP)
@@ -82,6 +81,5 @@ def pair_lines(
 
 
 def _section_name(label: str, field: str, line: str) -> str:
-    if not label:
-        raise DefinitionError(field, quoted(line), "a label after the @")
+    require(field, line, label, "a label after the @")
     return _RESERVED.get(label.replace(" ", "_").upper(), label)

@@ -128,9 +128,6 @@ class Store:
         with self._database.writing() as connection:
             if not connection.execute(update(runs).where(runs.c.id == run_id).values(row)).rowcount:
                 raise _no_such_run(run_id)
-            # What the run does not hold, if there is anything, stays behind the rest.
-            mine = update(outcomes).where(outcomes.c.run_id == run_id)
-            connection.execute(mine.values(position=_BEHIND))
             for place, record in enumerate(run.cases):
                 move = update(outcomes).where(_is_case(run_id, *record.identity))
                 move = move.values(position=place)

@@ -52,14 +52,6 @@ class Inputs(enum.Enum):
 # GroupedSetup
 
 
-@pytest.mark.parametrize("paths", [None, "/a", ["/a"], {"/a": 1}, {1: "a"}])
-def test_paths_of_a_setup_are_texts_for_texts(paths: Any) -> None:
-    """What else would stand in the hash is named."""
-    with pytest.raises(DefinitionError) as caught:
-        GroupedSetup("x = 1", paths=paths)
-    assert "paths" == caught.value.field
-
-
 @pytest.mark.parametrize("field", ["py_setup", "cpp_setup", "global_setup"])
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -149,6 +141,7 @@ def test_timer_args_have_the_defaults_of_a_timer() -> None:
 MISTAKES = [
     (GroupedSetup, {"py_setup": 1}, "py_setup", "1 (int)", "text"),
     (GroupedSetup, {"global_setup": ["a"]}, "global_setup", "['a'] (list)", "text"),
+    *((GroupedSetup, {"paths": paths}, "paths", None, None) for paths in (None, ["/a"], {"/a": 1})),
     # Statements
     (GroupedStmts, {"cpp_stmt": " \n"}, "py_stmt", "no statement in either language", ONE),
     (GroupedStmts, {"py_stmt": 1}, "py_stmt", "1 (int)", "text"),
@@ -167,6 +160,11 @@ MISTAKES = [
     (
         *(GroupedStmts, {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True}),
         *("signature", '"f(x) -> None"', "an output, which autograd=True runs backward from"),
+    ),
+    (GroupedStmts, {"py_stmt": "y = x", "compiled": True}, "signature", "nothing", None),
+    (
+        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": None, "compiled": True}),
+        *("py_stmt", "nothing", "a Python statement to compile"),
     ),
     (GroupedStmts, {"py_stmt": "x", "signature": "x -> y"}, "signature", '"x -> y"', None),
     (

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.core.api import GroupedStmts
 from instruction_counts.core.errors import (
     DefinitionError,
     DefinitionErrors,
     deferring,
     quoted,
 )
-from instruction_counts.core.utils import flatten
 
 FLAWED = '''
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
@@ -80,10 +78,6 @@ def run_definition(text: str) -> dict[str, Any]:
     [
         (DefinitionError("stmt", "1 (int)", "text"), "stmt\n  found     1 (int)\n  expected  text"),
         (
-            DefinitionError("stmt", "1 (int)", "text", ("a", "b c")),
-            "BENCHMARKS['a']['b c'].stmt\n  found     1 (int)\n  expected  text",
-        ),
-        (
             DefinitionError("BENCHMARKS", "no benchmark", "at least one", source="suite.py"),
             "suite.py: BENCHMARKS\n  found     no benchmark\n  expected  at least one",
         ),
@@ -127,10 +121,3 @@ def test_without_deferring_the_first_mistake_is_raised_at_once() -> None:
     """A definition that is written at a prompt fails where it is wrong."""
     with pytest.raises(DefinitionError):
         run_definition(FLAWED)
-
-
-def test_a_single_mistake_is_raised_by_itself() -> None:
-    """One mistake needs no collection."""
-    with deferring(), pytest.raises(DefinitionError) as caught:
-        flatten({"a": GroupedStmts(), "b": GroupedStmts("x")})
-    assert ("a",) == caught.value.label

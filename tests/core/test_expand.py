@@ -20,7 +20,6 @@ from instruction_counts.core.api import (
     TimerArgs,
 )
 from instruction_counts.core.expand import materialize
-from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
 
 PYTHON, CPP = Language.PYTHON, Language.CPP
@@ -107,14 +106,10 @@ for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {
     jit_model.forward(warm_up_inputs);
 }"""
 STMTS_SETUP = {
-    (runtime, autograd, language): setup
-    for (runtime, language), setup in {
-        (EAGER, PYTHON): SETUP.py_setup,
-        (EAGER, CPP): SETUP.cpp_setup,
-        (JIT, PYTHON): PY_LOAD,
-        (JIT, CPP): CPP_LOAD,
-    }.items()
-    for autograd in (FORWARD, BACKWARD)
+    (EAGER, PYTHON): SETUP.py_setup,
+    (EAGER, CPP): SETUP.cpp_setup,
+    (JIT, PYTHON): PY_LOAD,
+    (JIT, CPP): CPP_LOAD,
 }
 GLOBAL_SETUP = {
     (EAGER, PYTHON): "",
@@ -127,8 +122,8 @@ GLOBAL_SETUP = {
 @pytest.mark.parametrize("modes", STMTS_CODE)
 def test_the_code_of_each_mode_is_exactly_this(modes: Any) -> None:
     """Statement or scripted call, the loaded model, and the headers of TorchScript."""
-    args = only(STMTS, *modes).timer_args
-    expected = STMTS_CODE[modes], STMTS_SETUP[modes], GLOBAL_SETUP[modes[0], modes[2]]
+    args, place = only(STMTS, *modes).timer_args, (modes[0], modes[2])
+    expected = STMTS_CODE[modes], STMTS_SETUP[place], GLOBAL_SETUP[place]
     assert expected == (args.stmt, args.setup, args.global_setup)
 
 
@@ -201,15 +196,6 @@ def test_a_scripted_call_without_arguments_passes_an_empty_vector() -> None:
         "auto y = jit_model.forward(ivalue_inputs);"
     )
     assert expected == only(group, JIT, FORWARD, CPP).timer_args.stmt
-
-
-def test_only_scripted_cases_carry_a_model() -> None:
-    """And the place of its file, exactly once, where the eager setup makes the module."""
-    cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
-    scripted = [case for case in cases if case.autolabels.runtime is JIT]
-    assert scripted == [case for case in cases if case.model_source is not None]
-    assert scripted == [case for case in cases if case.timer_args.setup.count(ARTEFACT_PATH) == 1]
-    assert not any("Linear" in case.timer_args.setup for case in scripted)
 
 
 # Which cases there are
@@ -314,12 +300,3 @@ def test_every_case_carries_what_its_definition_states(field: str, value: Any) -
         }
     )
     assert [getattr(case, field) for case in cases] == [value] * 10
-
-
-def test_what_is_stated_beside_the_code_changes_no_hash() -> None:
-    """It is the same code."""
-    stated = _with_gradient(
-        metadata={"a": 1}, subject=Operator("torch.mul"), expected=(ExpectedTensor("y"),)
-    )
-    plain, noted = (materialize({("mul",): group}) for group in (_with_gradient(), stated))
-    assert [case.definition_hash for case in plain] == [case.definition_hash for case in noted]

@@ -102,11 +102,9 @@ def _lines() -> Iterator[Line]:
     for block in BLOCKS:
         if block.language == "console":
             shown = block.text.replace("\\\n", " ").splitlines()
-            commands = [line[2:] for line in shown if line.startswith("$ ")]
-        else:
-            commands = list(_commands(block.text)) if block.language == "sh" else []
-        for command in commands:
-            yield Line(block.place, command)
+            yield from (Line(block.place, line[2:]) for line in shown if line.startswith("$ "))
+        elif block.language == "sh":
+            yield from (Line(block.place, command) for command in _commands(block.text))
     for page in PAGES:
         for found in re.finditer(r"`(python main\.py [^`]+)`", _prose(page)):
             yield Line(str(page.relative_to(ROOT)), " ".join(found[1].split()))

@@ -64,10 +64,3 @@ def test_arguments_that_compile_does_not_have_are_refused(compiled: object) -> N
     """When the definition is read, not on the build."""
     with pytest.raises(DefinitionError, match="fullgraph, dynamic, backend, mode"):
         GroupedStmts("y = x", None, SETUP, "f(x) -> y", compiled=compiled)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("signature", [None, "f(x) -> y"])
-def test_it_needs_a_signature_and_a_python_statement(signature: str | None) -> None:
-    """Neither can be guessed."""
-    with pytest.raises(DefinitionError, match=r"signature|a Python statement to compile"):
-        GroupedStmts(None if signature else "y = x", "y = x;", SETUP, signature, compiled=True)
