@@ -7,6 +7,7 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +51,9 @@ from instruction_counts.engines.engine import (
 )
 from instruction_counts.engines.fork_counts import CaseCounts, Once
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
-from instruction_counts.engines.fork_server import CACHES, ForkServer, ServerStartError
+from instruction_counts.engines.fork_server import CACHES, ServerStartError
+from instruction_counts.engines.warm.channel import keep_s
+from instruction_counts.engines.warm.client import Server, WarmServers
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
@@ -65,12 +68,12 @@ class _Attempt:
     cores: tuple[int, ...]
     files: Mapping[str, Path] = attrs.field(factory=dict)
     """What its case needs."""
-    left_running: int = 0
-    """How many processes its children left running."""
+    left_running: list[int] = attrs.field(factory=list)
+    """How many processes each of its children left running."""
 
     def run(
         self,
-        server: ForkServer,
+        server: Server,
         task: Mapping[str, Any],
         files: Mapping[str, Path] | None = None,
     ) -> dict[str, Any]:
@@ -82,9 +85,9 @@ class _Attempt:
         case = {"cores": list(self.cores), "case": case_message(self.order.case)}
         named = {**case, **task, **task_named(task["task"]).request}
         files = self.files if files is None else files
-        return server.run(named, self.order.timeout_s, files, left_running=self._note)
+        return server.run(named, self.order.timeout_s, files, left_running=self.left_running.append)
 
-    def try_to_run(self, server: ForkServer, name: str) -> dict[str, Any]:
+    def try_to_run(self, server: Server, name: str) -> dict[str, Any]:
         """The same, of a task that adds to what is measured: nothing where it fails.
 
         A case that cannot run fails when it is counted or timed.
@@ -93,9 +96,6 @@ class _Attempt:
             return self.run(server, {"task": name})
         except WorkerError:
             return {}
-
-    def _note(self, left_running: int) -> None:
-        self.left_running += left_running
 
 
 class ForkEngine:
@@ -123,14 +123,28 @@ class ForkEngine:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
             self._processes = ForkProcesses(facts, profile, self._folder.path, libraries)
-            self._times = self._processes.server(TIMES, notice, prepared_by)
-            self._counts = self._processes.server(COUNTS, notice, prepared_by)
+            server = self._servers(libraries)
+            self._times, self._counts = (server(role) for role in (TIMES, COUNTS))
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._artefacts = Once(self._make_artefact)
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
+
+    def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
+        """What makes a server of a role: one of this engine, or one that others can use, too."""
+        profile, notice, prepared_by = self._profile, self._notice, self._prepared_by
+        kept_s = keep_s() if profile.keeps_servers and not profile.layout else 0.0
+        if not kept_s:
+            return lambda role: self._processes.server(role, notice, prepared_by)
+        warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
+        try:
+            warm.attend()
+        except (OSError, subprocess.SubprocessError) as error:
+            notice(f"Servers cannot be kept for the next command: {error}")
+            return lambda role: self._processes.server(role, notice, prepared_by)
+        return lambda role: warm.server(role, prepared_by)
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Start Callgrind as the counting server will, without torch: it takes a second.
@@ -140,7 +154,8 @@ class ForkEngine:
         Raises:
             BuildError: it does not start, and ``orders`` ask for counts.
         """
-        if not any(order.counts and not order.refusal for order in orders):
+        counts = any(order.counts and not order.refusal for order in orders)
+        if not counts or self._counts.is_ready:
             return
         reason = self._processes.callgrind_fault()
         if reason:
@@ -161,8 +176,9 @@ class ForkEngine:
         if counted is not None and not runtime_of(order.case.autolabels.runtime).repeats:
             # Its windows may agree, but not with those of another process.
             outcome = attrs.evolve(outcome, instructions=attrs.evolve(counted, exact=False))
-        if attempt.left_running:
-            metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: attempt.left_running})
+        left_running = sum(attempt.left_running)
+        if left_running:
+            metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: left_running})
             outcome = attrs.evolve(outcome, metrics=metrics)
         return outcome
 
@@ -427,7 +443,7 @@ def _prepared_by(order: WorkOrder) -> str:
     return runtime_of(order.case.autolabels.runtime).prepared_by
 
 
-def _warm_up(server: ForkServer) -> None:
+def _warm_up(server: Server) -> None:
     try:
         server.warm_up()
     except (ServerStartError, WorkerError, OSError):

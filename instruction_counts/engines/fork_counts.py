@@ -16,8 +16,8 @@ from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
-from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.kinds import WARM, Kind, kind_named
+from instruction_counts.engines.warm.client import Server
 from instruction_counts.system.worker_process import WorkerError
 
 Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -34,19 +34,16 @@ _REMOVED = "the statement takes no time: the compiler removes it, since nothing 
 
 
 class Once:
-    """Makes a value for each key once, whichever lane asks first; the others wait for it."""
+    """Makes a value for each key once, whichever lane asks first; the others wait."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make
-        self._locks: dict[Any, threading.Lock] = {}
         self._values: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Any, *args: Any) -> Any:
         """The value of ``key``, made by ``make(key, *args)``."""
         with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
             if key not in self._values:
                 self._values[key] = self._make(key, *args)
             return self._values[key]
@@ -55,7 +52,7 @@ class Once:
 class CaseCounts:
     """What ``server`` counts in a case, less what the same number of empty loops costs."""
 
-    def __init__(self, server: ForkServer, compiler: Compiler, profile: Profile) -> None:
+    def __init__(self, server: Server, compiler: Compiler, profile: Profile) -> None:
         self._server, self._compiler, self._profile = server, compiler, profile
         self._loops = Once(self._measure_loop)
 
