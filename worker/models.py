@@ -84,18 +84,12 @@ def _load(torch: Any, request: Message) -> Tuple[Any, Any, bool]:
     module_name, _, name = target.partition(":")
     try:
         module = importlib.import_module(module_name)
+        made = functools.reduce(getattr, name.split("."), module)
     except Exception as error:
         raise RefusalError(
-            f"{target}: importing {module_name} raises {summary(error)}",
+            f"{target}: {summary(error)}",
             _place(error)
-            or "It has to be installed in the build, or lie in the working directory.",
-        ) from error
-    try:
-        made = functools.reduce(getattr, name.split("."), module)
-    except AttributeError as error:
-        known = [name for name in vars(module) if not name.startswith("_")]
-        raise RefusalError(
-            f"{target}: {module_name} has no {name}", f"It has: {', '.join(known[:12])}"
+            or "The module has to be installed in the build, or lie in the working directory.",
         ) from error
     model, mode = _built(torch, made, request)
     if not isinstance(model, torch.nn.Module):

@@ -36,7 +36,7 @@ def generated(found: Generated) -> Document:
 
     def row(name: str, traces: Sequence[ModelTrace]) -> Row:
         names = {trace.source.name for trace in traces}
-        users = [{use.model for use in layer.uses} for layer in found.layers]
+        users = [{use.model for use in uses} for uses in found.layers.values()]
         mine = [models for models in users if names & models]
         shared = sum(len(models) > 1 for models in mine)
         calls = sum(len(trace.calls) for trace in traces)

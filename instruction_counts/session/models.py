@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
 from instruction_counts.analysis.models import MeasuredModel, measured, models_in
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.facts import Use
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
@@ -16,9 +17,9 @@ from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.inputs import check, inputs_of, parse_input, parse_source
 from instruction_counts.sources.models.layers import (
+    ModelLayer,
     ModelTrace,
     TraceMode,
-    UniqueLayer,
     take_apart,
     unique_layers,
 )
@@ -34,7 +35,7 @@ class Generated:
 
     output: Path
     traces: list[ModelTrace]
-    layers: Sequence[UniqueLayer]
+    layers: Mapping[ModelLayer, tuple[Use, ...]]
 
 
 def generate(

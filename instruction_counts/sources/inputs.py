@@ -15,7 +15,7 @@ _SIZE = "[0-9]{1,18}"  # what fits into torch's sizes
 _INPUT = re.compile(
     rf"(?:(?P<model>[^@]+)@)?(?:(?P<name>[A-Za-z_]\w*)=)?"
     rf"(?P<open>\[)?(?P<shape>{_SIZE}(?:,{_SIZE})*)?(?(open)\])"
-    rf"(?::(?P<dtype>[a-z]\w*))?(?:<(?P<high>{_SIZE}))?"
+    rf"(?::(?P<dtype>[a-z]\w*)(?:<(?P<high>[1-9][0-9]{{0,17}}))?)?"
 )
 FORM = "[NAME=]SIZES[:DTYPE][<LIMIT], as 1,3,224,224 or input_ids=1,128:int64<30522"
 
@@ -44,15 +44,11 @@ def parse_input(text: str) -> InputSpec:
     has_shape = match is not None and (match["open"] or match["shape"])
     if match is None or not has_shape or keyword.iskeyword(match["name"] or ""):
         raise UsageError(f"--input {quoted(text)} is not a valid shape", FORM)
-    dtype, high = match["dtype"], match["high"]
-    is_integer = not (dtype or "float").startswith(("float", "bfloat", "complex"))
-    if high is not None and not (is_integer and int(high)):
-        raise UsageError(
-            f"--input {quoted(text)}: only integer inputs have a limit, and it must be above 0",
-            FORM,
-        )
+    high = match["high"]
     shape = tuple(map(int, match["shape"].split(","))) if match["shape"] else ()
-    return InputSpec(shape, dtype, int(high) if high else None, match["name"], match["model"])
+    return InputSpec(
+        shape, match["dtype"], int(high) if high else None, match["name"], match["model"]
+    )
 
 
 # Models

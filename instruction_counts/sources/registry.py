@@ -56,11 +56,6 @@ def register(entry: SourceEntry) -> SourceEntry:
     return entry
 
 
-def unregister(entry: SourceEntry) -> None:
-    """Remove a source that was registered."""
-    _SOURCES.remove(entry)
-
-
 def file_source(name: str) -> Source | None:
     """The source that a file holds; None where no entry reads files of that suffix.
 

@@ -94,7 +94,7 @@ def test_what_is_wrong_is_reported_before_anything_starts(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--model", "no_such:net"], "no_such:net: importing no_such raises"),
+        (["--model", "no_such:net"], "no_such:net: ModuleNotFoundError: No module named 'no_such'"),
         (["--model", "small_models:net"], "nothing says what its input is"),
     ],
 )

@@ -235,7 +235,7 @@ def test_a_saved_model_is_taken_apart_into_operators(
     ("changes", "message", "hint"),
     [
         ({"model": "no_such:net"}, "No module named 'no_such'", "working directory"),
-        ({"model": "small_models:nett"}, "small_models has no nett", "It has"),
+        ({"model": "small_models:nett"}, "has no attribute 'nett'", "working directory"),
         ({"model": "small_models:raising"}, "RuntimeError: no weights today", "line"),
         ({"model": "small_models:text"}, "gives a str, and no torch.nn.Module", "function"),
         ({"inputs": []}, "nothing says what its input is", "--input 1,3,224,224"),

@@ -167,21 +167,13 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
-@attrs.frozen
-class UniqueLayer:
-    """A layer, kept once for all models, and all places where it is used."""
-
-    layer: ModelLayer
-    uses: tuple[Use, ...]
-
-
-def unique_layers(traces: Sequence[ModelTrace]) -> tuple[UniqueLayer, ...]:
-    """Each layer once, in the order in which it is first called."""
+def unique_layers(traces: Sequence[ModelTrace]) -> dict[ModelLayer, tuple[Use, ...]]:
+    """Each layer once, in the order in which it is first called, with all places that use it."""
     uses: dict[ModelLayer, Counter[tuple[str, str]]] = {}
     for trace in traces:
         for layer, path in trace.calls:
             uses.setdefault(layer, Counter())[trace.source.name, path] += 1
-    return tuple(
-        UniqueLayer(layer, tuple(Use(*place, count) for place, count in places.items()))
+    return {
+        layer: tuple(Use(*place, count) for place, count in places.items())
         for layer, places in uses.items()
-    )
+    }

@@ -6,11 +6,12 @@ import itertools
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
+from instruction_counts.core.facts import Use
 from instruction_counts.core.types import Label
 from instruction_counts.sources.models.layers import (
     LayerInput,
@@ -18,7 +19,6 @@ from instruction_counts.sources.models.layers import (
     ModelTrace,
     Result,
     TraceMode,
-    UniqueLayer,
 )
 from instruction_counts.sources.models.literals import block, lines, literal, text
 from instruction_counts.system.program import program_name
@@ -32,15 +32,15 @@ _IMPORT = "from core.api import GroupedModules, GroupedSetup, GroupedStmts, Laye
 
 def definition_file(
     traces: Sequence[ModelTrace],
-    layers: Sequence[UniqueLayer],
+    layers: Mapping[ModelLayer, tuple[Use, ...]],
     mode: TraceMode,
     command: Sequence[str],
     folder: Path,
 ) -> str:
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
     kinds: dict[str, list[str]] = {}
-    for (_, kind, name), layer in zip(labels(layers), layers, strict=True):
-        kinds.setdefault(kind, []).append(_of_layer(name, layer, backward=mode.backward))
+    for (_, kind, name), (layer, uses) in zip(labels(layers), layers.items(), strict=True):
+        kinds.setdefault(kind, []).append(_of_layer(name, layer, uses, backward=mode.backward))
     # Relative to the file, so that the same file in another checkout is the same definition.
     place = text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
     imports = _IMPORT
@@ -53,7 +53,7 @@ def definition_file(
         body += [f"        {text(kind)}: {{", *entries, "        },"]
     return "\n".join(
         [
-            _head(traces, layers, command),
+            _head(traces, len(layers), command),
             "from __future__ import annotations\n",
             imports,
             "BENCHMARKS = {",
@@ -63,13 +63,11 @@ def definition_file(
     )
 
 
-def _head(
-    traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer], command: Sequence[str]
-) -> str:
+def _head(traces: Sequence[ModelTrace], number: int, command: Sequence[str]) -> str:
     models = ", ".join(trace.source.name for trace in traces)
     calls = sum(len(trace.calls) for trace in traces)
     content = (
-        f"The unique layers of {models}: {len(layers):,} for {calls:,} calls.\n\n"
+        f"The unique layers of {models}: {number:,} for {calls:,} calls.\n\n"
         "Written by the command below, which writes the same again. It may be edited: what\n"
         "`predict` needs is the `subject` of each entry.\n\n"
         f"    {program_name()} generate {shlex.join(command)}\n"
@@ -78,9 +76,8 @@ def _head(
     return f'"""{escaped}"""\n'
 
 
-def _of_layer(name: str, unique_layer: UniqueLayer, *, backward: bool) -> str:
+def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], *, backward: bool) -> str:
     """A unique layer, with all places where it is used."""
-    layer = unique_layer.layer
     autograd = backward and layer.has_backward
     inputs = [_input(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs]
     pick = layer.result.pick if autograd and layer.result is not None else ""
@@ -93,8 +90,8 @@ def _of_layer(name: str, unique_layer: UniqueLayer, *, backward: bool) -> str:
         *inputs,
         _gradient(layer.result) if autograd else "",
     ]
-    uses = [f"Use({text(use.model)}, {text(use.path)}, {use.count})" for use in unique_layer.uses]
-    several = lines("", uses, 20) if len(uses) > 1 else f"({uses[0]},)"
+    places = [f"Use({text(use.model)}, {text(use.path)}, {use.count})" for use in uses]
+    several = lines("", places, 20) if len(places) > 1 else f"({places[0]},)"
     code = "\n".join(filter(None, setup))
     return _entry(
         (name, 12),
@@ -194,13 +191,13 @@ def _gradient(result: Result | None) -> str:
 # What layers are called: ``3, 32, (3, 3), stride=(2, 2) · 1x3x224x224``
 
 
-def labels(layers: Sequence[UniqueLayer]) -> list[Label]:
+def labels(layers: Iterable[ModelLayer]) -> list[Label]:
     """A label for each layer; where two would have the same, they are numbered."""
     found: list[Label] = []
     taken: Counter[Label] = Counter()
-    for unique in layers:
-        name = _name(unique.layer)
-        label = (TOP, unique.layer.title, name)
+    for layer in layers:
+        name = _name(layer)
+        label = (TOP, layer.title, name)
         taken[label] += 1
         if taken[label] > 1:
             label = (*label[:2], f"{name} ({taken[label]})")

@@ -19,7 +19,6 @@ from instruction_counts.sources.models.layers import (
     ModelTrace,
     Result,
     TraceMode,
-    UniqueLayer,
     unique_layers,
 )
 from instruction_counts.sources.models.writer import definition_file, labels
@@ -210,4 +209,4 @@ def test_a_layer_is_called_by_what_makes_it() -> None:
         ("Models", "Conv2d", f"{conv} · frozen · 1x3x8x8"),
         ("Models", "Conv2d", f"{conv} · 1x2 int64 strided"),
         ("Models", "Conv2d", f"{conv} · 1x3x8x8 (2)"),
-    ] == labels([UniqueLayer(layer, ()) for layer in layers])
+    ] == labels(layers)

@@ -38,35 +38,20 @@ def test_an_entry_gives_a_call_for_each_variant_or_shape_that_is_asked_for(
 
 
 def test_a_dtype_that_is_asked_for_holds_for_inputs_that_name_none() -> None:
-    """An index stays what it is."""
-    take = entry("torch.take", inputs={"input": SQUARE, "index": Tensor((3,), "int64")})
-    call = call_of(take, dtypes=("float64",))
-    assert [value.dtype for value in call.values] == ["float64", "int64"]
+    """An index stays what it is, and integers have no backward pass.
 
-
-def test_a_dtype_that_no_tensor_follows_is_not_asked_for() -> None:
-    """Else one case would be measured under two names, both wrong."""
-    tensor = Tensor((3,), "int64")
-    bits = entry("torch.bitwise_not", inputs={"input": tensor, "others": (tensor,)})
-    assert [""] == [call.dtype for call in calls(bits, Overrides(dtypes=("float64", "int8")))]
-
-
-@pytest.mark.parametrize(
-    ("dtypes", "asked", "expected"),
-    [
-        ((None,), "float64", "float64"),
-        (("int64", None), "", "float32"),
-        (("int64", "bool"), "", "int64"),
-        ((), "", None),
-    ],
-)
-def test_the_dtype_of_a_call_is_one_that_its_tensors_have(
-    dtypes: tuple[str | None, ...], asked: str, expected: str | None
-) -> None:
-    """The one that was asked for, or float32, if any has it."""
-    inputs = {f"x{place}": Tensor((3,), dtype) for place, dtype in enumerate(dtypes)}
-    call = call_of(entry("torch.neg", inputs=inputs), dtypes=(asked,) if asked else ())
-    assert expected == call.main_dtype
+    Where no tensor follows it, one case would be measured under two names, both wrong.
+    """
+    index = Tensor((3,), "int64")
+    take = entry("torch.take", inputs={"input": SQUARE, "index": index})
+    overrides = Overrides(dtypes=("float64", "int8"))
+    found = list(calls(take, overrides))
+    assert [["float64", "int64"], ["int8", "int64"]] == [
+        [value.dtype for value in call.values] for call in found
+    ]
+    assert [True, False] == [call.differentiates for call in found]
+    bits = entry("torch.bitwise_not", inputs={"input": index, "others": (index,)})
+    assert [""] == [call.dtype for call in calls(bits, overrides)]
 
 
 def index_of(dim: int) -> Tensor:
@@ -107,11 +92,3 @@ def test_an_index_stays_below_the_size_of_what_it_indexes(dim: int, high: int) -
     take = entry("torch.take", inputs={"input": SQUARE, "index": index_of(dim)})
     call = call_of(take, inputs=({"input": (5, 2)},))
     assert call.values[1].distribution == Distribution("integers", 0, high)
-
-
-def test_integers_have_no_backward_pass() -> None:
-    """Although the operator differentiates."""
-    assert [call_of(NEG, dtypes=(dtype,)).differentiates for dtype in ("float64", "int64")] == [
-        True,
-        False,
-    ]

@@ -136,7 +136,7 @@ def test_what_cannot_be_asked_of_operators_is_refused(asked: dict[str, Any], exp
             {("a", "torch.not", "typical"): "int64"},
         ),
         (
-            entry("torch.neg", inputs={"input": Tensor((3,))}),
+            entry("torch.neg", inputs={"index": Tensor((3,), "int64"), "input": Tensor((3,))}),
             {("a", "torch.neg", "typical", "float64"): "float64"},
         ),
         (entry("torch.zeros", inputs={}), {("a", "torch.zeros", "typical"): None}),
