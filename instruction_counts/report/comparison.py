@@ -83,7 +83,7 @@ def comparison_document(
     limits make of it.
     """
     shared = shared_causes(comparison.differences)
-    values = [_difference_values(difference) for difference in comparison.differences]
+    cases = [case_values(difference) for difference in comparison.differences]
     tables = tuple(_tables(comparison, shared))
     return Document(
         "comparison",
@@ -93,8 +93,8 @@ def comparison_document(
         notes=_notes(comparison, has_tables=bool(tables)),
         next_command=_next(comparison.differences, tables, names),
         longest=LONGEST_COMMENT,
-        data=_values(comparison, shared, values),
-        records=_records(values),
+        data=_values(comparison, shared, cases),
+        records=case_records(cases),
         tests=None if tests is None else tuple(tests),
     )
 
@@ -324,14 +324,14 @@ def _values(
 ) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
-        "base": _side_values(comparison.base),
-        "new": _side_values(comparison.new),
-        "disagreements": [attrs.asdict(found) for found in comparison.disagreements],
-        "min_effect": attrs.asdict(comparison.min_effect),
+        "base": side_values(comparison.base),
+        "new": side_values(comparison.new),
+        "disagreements": comparison.disagreements,
+        "min_effect": comparison.min_effect,
         "layouts": comparison.layouts,
         "tally": {verdict.value: number for verdict, number in comparison.tally.items()},
         "mean_change": _geometric_mean(comparison.differences),
-        "cases": list(cases),
+        "cases": cases,
         "causes": causes.every_as_values(shared, comparison.differences),
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget}
@@ -340,22 +340,23 @@ def _values(
     }
 
 
-def _side_values(side: Side) -> dict[str, Any]:
+def side_values(side: Side) -> dict[str, Any]:
+    """A side by names, without its cases."""
     return {
         "title": side.title,
         "engine": side.engine,
-        "fingerprint": attrs.asdict(side.fingerprint),
-        "changed_files": gate.changed_files(side),
+        "fingerprint": side.fingerprint,
+        "changed_files": side.changed_files,
     }
 
 
-def _difference_values(difference: Difference) -> dict[str, Any]:
+def case_values(difference: Difference) -> dict[str, Any]:
     """A compared case by names."""
     return {
         **gate.difference_figures(difference, causes.texts(difference.causes)),
-        "layouts": difference.layouts and attrs.asdict(difference.layouts),
-        "time": difference.time and attrs.asdict(difference.time),
-        "output": difference.output and attrs.asdict(difference.output),
+        "layouts": difference.layouts,
+        "time": difference.time,
+        "output": difference.output,
         "metrics": {
             change.metric.name: {"base": change.base, "new": change.new, "verdict": change.verdict}
             for change in difference.metrics
@@ -363,12 +364,8 @@ def _difference_values(difference: Difference) -> dict[str, Any]:
     }
 
 
-def case_records(differences: Iterable[Difference]) -> Table:
-    """One line for each case, with numbers as they are."""
-    return _records([_difference_values(difference) for difference in differences])
-
-
-def _records(cases: Iterable[dict[str, Any]]) -> Table:
+def case_records(cases: Iterable[dict[str, Any]]) -> Table:
+    """One line for each of these `case_values`."""
     figures = ("verdict", "reason", "verified", "base", "new", "change", "relative")
     named = (*KEY_NAMES[1:], *figures, "noise", "noise_origin")
     sides = ("base", "new")
@@ -377,7 +374,7 @@ def _records(cases: Iterable[dict[str, Any]]) -> Table:
         [
             "/".join(values["label"]),
             *(values[name] for name in named),
-            *((values["time"] or {}).get(f"{side}_s") for side in sides),
+            *(values["time"] and getattr(values["time"], f"{side}_s") for side in sides),
             " · ".join(values["causes"]),
             *(values["metrics"].get(name, {}).get(side) for name, side in judged),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -29,7 +29,6 @@ from instruction_counts.report.document import (
     Role,
     Table,
     Unit,
-    Value,
     table_of,
 )
 from instruction_counts.report.format import plural
@@ -62,7 +61,7 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
         notes=report.skipped_notes(comparison),
         longest=LONGEST_COMMENT,
         data=check_values(gate, by_case, every),
-        records=report.case_records(comparison.differences),
+        records=report.case_records(map(report.case_values, comparison.differences)),
         tests=case_tests(gate),
     )
 
@@ -191,21 +190,23 @@ def _accepted(
 
 def baseline_document(baseline: Baseline) -> Document:
     """What a baseline holds: what it was recorded with, and a line for each case."""
-    facts: Mapping[Column, Callable[[tuple[str, Any]], Value]] = {
-        Column("fact", ""): lambda fact: fact[0].replace("_", " "),
-        Column("value", ""): lambda fact: str(fact[1] or "none"),
-    }
-    columns: Mapping[Column, Callable[[BaselineCase], Value | Cell]] = {
-        Column("case", ""): lambda case: name_of(case.key),
-        Column("instructions", "instructions", Unit.COUNT): lambda case: Cell(
-            case.instructions, approximate=not case.exact
+    facts = [
+        Column("fact", "", of=lambda fact: fact[0].replace("_", " ")),
+        Column("value", "", of=lambda fact: str(fact[1] or "none")),
+    ]
+    columns = [
+        Column("case", "", of=lambda case: name_of(case.key)),
+        Column(
+            *("instructions", "instructions", Unit.COUNT),
+            of=lambda case: Cell(case.instructions, approximate=not case.exact),
         ),
-        Column("allocations", "allocs", Unit.COUNT): lambda case: case.metrics.get(
-            ALLOCATIONS.name, ""
+        Column(
+            *("allocations", "allocs", Unit.COUNT),
+            of=lambda case: case.metrics.get(ALLOCATIONS.name, ""),
         ),
-        Column("noise", "±", Unit.SPREAD): lambda case: case.noise_floor,
-        Column("layouts", "layouts", Unit.COUNT): lambda case: case.layouts or "not known",
-    }
+        Column("noise", "±", Unit.SPREAD, of=lambda case: case.noise_floor),
+        Column("layouts", "layouts", Unit.COUNT, of=lambda case: case.layouts or "not known"),
+    ]
     cases = (baseline.cases[key] for key in sorted_keys(baseline.cases))
     return Document(
         "baseline",

@@ -91,11 +91,16 @@ def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
         if segment.apart:
             why = f"segment {number} of {total}, not comparable: {' · '.join(segment.apart)}"
             yield Line(why, Role.WARNING)
-        yield from _drawing(segment)
+        points = segment.points
+        counts = [count_of(point).per_run for point in points]
+        yield from map(Line, plots.levels(counts, segment.outliers, segment.levels, WIDTH))
+        first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
+        days = f"{plural(len(points), 'count')}, {first_day} to {last_day}"
+        yield Line(days, Role.DIM, plots.levels_margin(counts, segment.outliers))
         yield from _steps(segment, causes)
     if not series.segments:
         yield Line("never counted", indent=2)
-    for point in (point for segment in series.segments for point in segment.points):
+    for point in _counted(series):
         if point.has_changed_files:
             yield Line(f"doubtful: {_title_of_point(point)}", Role.WARNING, 2)
     for point in series.uncounted:
@@ -103,15 +108,8 @@ def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
         yield Line(f"no count in {_title_of_point(point)}: {why}", Role.BAD, 2)
 
 
-def _drawing(segment: Segment) -> Iterator[Line]:
-    """Counts as dots, outliers as crosses, levels as lines; the scale is at the left."""
-    points = segment.points
-    counts = [count_of(point).per_run for point in points]
-    yield from map(Line, plots.levels(counts, segment.outliers, segment.levels, WIDTH))
-    first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
-    margin = plots.levels_margin(counts, segment.outliers)
-    total = plural(len(points), "count")
-    yield Line(f"{total}, {first_day} to {last_day}", Role.DIM, margin)
+def _counted(series: Series) -> list[StoredCount]:
+    return [point for segment in series.segments for point in segment.points]
 
 
 def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
@@ -137,9 +135,12 @@ def _chart(series: Series) -> Chart | None:
     lines: list[Drawn] = []
     for number, segment in enumerate(series.segments, 1):
         several = f" {number}" if len(series.segments) > 1 else ""
+        builds = (
+            "" if point.build == DEFAULT_NAME else f" {point.build}" for point in segment.points
+        )
         runs = tuple(
-            f"run {point.run_id}{'' if point.build == DEFAULT_NAME else f' {point.build}'}"
-            for point in segment.points
+            f"run {point.run_id}{build}"
+            for point, build in zip(segment.points, builds, strict=True)
         )
         titles = tuple(map(_title_of_point, segment.points))
         counts = tuple(count_of(point).per_run for point in segment.points)
@@ -148,10 +149,8 @@ def _chart(series: Series) -> Chart | None:
             within = slice(level.start, level.end)
             height = (level.count,) * (level.end - level.start)
             lines.append(Drawn("level", runs[within], height, titles[within], level=True))
-    if not lines:
-        return None
     axes = ("", "instructions per iteration")
-    return Chart(f"{series.key.title}: counts", ChartKind.LINES, tuple(lines), *axes)
+    return Chart(f"{series.key.title}: counts", ChartKind.LINES, lines, *axes) if lines else None
 
 
 def _overview(series: Sequence[Series]) -> Table:
@@ -167,13 +166,15 @@ def _overview(series: Sequence[Series]) -> Table:
 
 
 def _case_row(series: Series) -> Row:
-    points = [point for segment in series.segments for point in segment.points]
-    steps = [(segment, step) for segment in series.segments for step in segment.steps]
+    points = _counted(series)
     latest = count_of(max(points, key=lambda point: point.run_id)).per_run if points else None
+    steps = [
+        (segment.points[step.after], step) for segment in series.segments for step in segment.steps
+    ]
     last = Cell("")
     if steps:
-        segment, step = max(steps, key=lambda pair: pair[0].points[pair[1].after].run_id)
-        text = f"{_change(step.base, step.new)} in {_title_of_point(segment.points[step.after])}"
+        point, step = max(steps, key=lambda pair: pair[0].run_id)
+        text = f"{_change(step.base, step.new)} in {_title_of_point(point)}"
         last = Cell(text, Role.of_change(step.change))
     title = series.key.title
     return Row([title, len(points), latest, len(steps), last], title)
@@ -210,7 +211,7 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
         **series.key.as_values,
         "segments": [
             {
-                "apart": list(segment.apart),
+                "apart": segment.apart,
                 "points": [
                     {
                         **_point_data(point),
@@ -224,7 +225,7 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
             }
             for segment in series.segments
         ],
-        "uncounted": [_point_data(point) for point in series.uncounted],
+        "uncounted": list(map(_point_data, series.uncounted)),
     }
 
 
@@ -240,19 +241,13 @@ def _step_data(step: Step, segment: Segment, causes: StepCauses) -> dict[str, An
 
 
 def _point_data(point: StoredCount) -> dict[str, Any]:
-    counted = point.instructions
+    counted, others = point.instructions, {"case", "run_id", "fingerprint", "instructions", "noise"}
+    own = attrs.asdict(point, recurse=False, filter=lambda field, _: field.name not in others)
     return {
+        **own,
         "run": point.run_id,
-        "started_at": point.started_at,
-        "tags": point.tags,
-        "build": point.build,
         "torch": point.fingerprint.torch,
         "torch_git": point.fingerprint.torch_git,
-        "engine": point.engine,
-        "definition_hash": point.definition_hash,
-        "status": point.status.value,
-        "failure": point.failure,
-        "has_changed_files": point.has_changed_files,
         "count": counted and counted.per_run,
         "exact": counted and counted.exact,
         "spread": counted and counted.spread,

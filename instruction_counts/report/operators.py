@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from instruction_counts.analysis.operators import Metrics, fit, metrics_of
 from instruction_counts.core.types import Language, RuntimeMode
@@ -17,7 +17,6 @@ from instruction_counts.report.document import (
     Cell,
     Column,
     Document,
-    Line,
     Role,
     Row,
     Table,
@@ -26,27 +25,29 @@ from instruction_counts.report.document import (
     table_of,
 )
 from instruction_counts.session.operators import MeasuredSizes
-from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
+from instruction_counts.sources.operators.catalogue import Coverage
 from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 
 
 def listed(entries: Sequence[OperatorEntry]) -> Document:
     """The entries of a file."""
-    columns: Mapping[Column, Callable[[OperatorEntry], Value]] = {
-        Column("name", "operator"): lambda entry: entry.name,
-        Column("category", "category"): lambda entry: entry.category,
-        Column("inputs", "inputs"): lambda entry: ", ".join(entry.inputs),
-        Column("shapes", "shapes"): lambda entry: (
-            "all" if entry.variants == VARIANTS else ", ".join(entry.variants)
-        ),
-        Column("without", "without"): lambda entry: ", ".join(_missing(entry)),
-    }
+    columns = [
+        Column("name", "operator", of=lambda entry: entry.name),
+        Column("category", "category", of=lambda entry: entry.category),
+        Column("inputs", "inputs", of=lambda entry: ", ".join(entry.inputs)),
+        Column("shapes", "shapes", of=_shapes),
+        Column("without", "without", of=lambda entry: ", ".join(_missing(entry))),
+    ]
     categories = fmt.plural(len({entry.category for entry in entries}), "category", "categories")
     return Document(
         "operators",
         answer=[f"{fmt.plural(len(entries), 'operator')} in {categories}"],
         sections=[table_of("operators", "", columns, entries, lambda entry: entry.name)],
     )
+
+
+def _shapes(entry: OperatorEntry) -> str:
+    return "all" if entry.variants == VARIANTS else ", ".join(entry.variants)
 
 
 def _missing(entry: OperatorEntry) -> Iterator[str]:
@@ -58,50 +59,30 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
         yield "backward"
 
 
-_UNCOVERED: Mapping[Column, Callable[[PublicOperator], Value]] = {
-    Column("name", "operator"): lambda operator: operator.entry_name,
-    Column("category", "category"): lambda operator: operator.category,
-    Column("native", "native name"): lambda operator: operator.native or None,
-    Column("calls", "calls", Unit.COUNT): lambda operator: operator.uses,
-}
+_UNCOVERED = (
+    Column("name", "operator", of=lambda operator: operator.entry_name),
+    Column("category", "category", of=lambda operator: operator.category),
+    Column("native", "native name", of=lambda operator: operator.native or None),
+    Column("calls", "calls", Unit.COUNT, of=lambda operator: operator.uses),
+)
 _COVERAGE_NOTES = (
-    Line(
-        "calls: how often torch's own Python calls something of that name. Objects of any "
-        "class may have such a method, so for methods it is an upper limit."
-    ),
-    Line(
-        "covered: with an entry of that name, or of a function with the same native name, "
-        "as torch.add covers Tensor.add."
-    ),
+    "calls: how often torch's own Python names it; for methods, of whatever class, at most that.",
+    "covered: by an entry of that name, or of a function with the same native name (torch.add).",
 )
 
 
 def coverage(found: Coverage, build: str, limit: int) -> Document:
-    """The public operators of a build without an entry, and the shares of those that have one."""
-    by_category: dict[str, list[PublicOperator]] = defaultdict(list)
-    for operator in found.public:
-        by_category[operator.category].append(operator)
-    uncovered = set(found.uncovered)
-
-    def unreached(name: str) -> int:
-        return -sum(operator.uses for operator in by_category[name] if operator in uncovered)
-
-    names = sorted(by_category, key=lambda name: (unreached(name), name))
-    everything = _covered("all", found.public, uncovered)
-    categories = Table(
-        "categories",
-        "",
-        [
-            Column("category", "category"),
-            Column("calls", "calls", Unit.COUNT),
-            Column("public", "operators", Unit.COUNT),
-            Column("covered", "covered", Unit.COUNT),
-            Column("covered_calls", "by calls", Unit.SHARE),
-        ],
-        (_covered(name, by_category[name], uncovered) for name in names),
-        total=everything,
+    """The public operators of a build without an entry, and the share of those that have one."""
+    calls, missing = (
+        sum(operator.uses for operator in some) for some in (found.public, found.uncovered)
     )
-    missing = table_of(
+    share = f", {fmt.share(1 - missing / calls)} by calls" if calls else ""
+    named, shared = len(found.named), len(found.shared)
+    said = (
+        f"Covered {named + shared:,} of {len(found.public):,} operators ({named:,} by name, "
+        f"{shared:,} by function){share}"
+    )
+    table = table_of(
         "uncovered",
         "not covered",
         _UNCOVERED,
@@ -110,28 +91,8 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         shown=limit or None,
         more="operators coverage --limit 0",
     )
-    share = fmt.written(everything.cells[-1], Unit.SHARE)
-    named, shared = len(found.named), len(found.shared)
-    said = (
-        f"Covered {named + shared:,} of {len(found.public):,} operators ({named:,} by name, "
-        f"{shared:,} by function), {share} by calls"
-    )
-    return Document(
-        "coverage",
-        f"Operators without an entry: {build}",
-        answer=[said],
-        sections=[categories, missing],
-        records=missing,
-        notes=_COVERAGE_NOTES,
-    )
-
-
-def _covered(name: str, operators: Sequence[PublicOperator], uncovered: set[PublicOperator]) -> Row:
-    calls = sum(operator.uses for operator in operators)
-    covered = [operator for operator in operators if operator not in uncovered]
-    reached = sum(operator.uses for operator in covered)
-    share = reached / calls if calls else None
-    return Row([name, calls, len(operators), len(covered), share], name)
+    title = f"Operators without an entry: {build}"
+    return Document("coverage", title, [said], sections=[table], notes=_COVERAGE_NOTES)
 
 
 LEGEND = (
@@ -158,37 +119,30 @@ def measured(run: Run) -> Table:
         title = " / ".join(metrics.key.label)
         if metrics.key.label != above:
             rows.append(Row([title, *[""] * 7], title))
-        mode = _mode(metrics, several=len(run.builds) > 1)
+        parts = [metrics.build] if len(run.builds) > 1 else []
+        parts.append("TS " * (metrics.key.runtime is RuntimeMode.JIT) + metrics.key.language.value)
+        if metrics.key.num_threads > 1:
+            parts.append(f"{metrics.key.num_threads} threads")
+        mode = " ".join(parts)
         rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
         above = metrics.key.label
     return Table("operators", "Operators", columns, rows)
 
 
-def _mode(metrics: Metrics, *, several: bool) -> str:
-    """Language and runtime, with the build where there are ``several``, and threads."""
-    parts = [metrics.build] if several else []
-    parts.append("TS " * (metrics.key.runtime is RuntimeMode.JIT) + metrics.key.language.value)
-    if metrics.key.num_threads > 1:
-        parts.append(f"{metrics.key.num_threads} threads")
-    return " ".join(parts)
-
-
 def _costs(metrics: Metrics) -> Iterator[Cell]:
+    key = metrics.key
     yield fmt.count_cell(metrics.instructions)
     yield fmt.time_cell(metrics.times)
-    is_approximate = not metrics.backward_exact
-    yield _or_nothing(metrics.backward_instructions, approximate=is_approximate)
-    yield _or_nothing(metrics.backward_s)
-    is_python = (
-        metrics.key.language is Language.PYTHON and metrics.key.runtime is not RuntimeMode.JIT
-    )
-    yield _or_nothing(metrics.used.get(PEAK_BYTES.name) if is_python else None)
+    yield Cell(_known(metrics.backward_instructions), approximate=not metrics.backward_exact)
+    yield Cell(_known(metrics.backward_s))
+    is_python = key.language is Language.PYTHON and key.runtime is not RuntimeMode.JIT
+    yield Cell(_known(metrics.used.get(PEAK_BYTES.name) if is_python else None))
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
-        yield _or_nothing(per_second and per_second / 1e9)
+        yield Cell(_known(per_second and per_second / 1e9))
 
 
-def _or_nothing(value: float | None, *, approximate: bool = False) -> Cell:
-    return Cell("") if value is None else Cell(value, approximate=approximate)
+def _known(value: float | None) -> Value:
+    return "" if value is None else value
 
 
 def machine_line(machine: Machine | None) -> str:
@@ -203,12 +157,17 @@ def sizes(found: MeasuredSizes) -> Document:
     """The counts of an operator at each size, the complexity that fits them, and a plot of both."""
     modes: dict[str, dict[int, Record]] = defaultdict(dict)
     for record in found.run.cases:
-        modes[_title(record)][found.size_of[record.label]] = record
-    curves = [
-        plots.Curve(title, counts, fit(counts))
+        title = record.key.title.removeprefix(f"{' / '.join(record.label)} · ")
+        modes[title][found.size_of[record.label]] = record
+    counts = {
+        title: {
+            size: counted.per_run
+            for size, record in sorted(records.items())
+            if (counted := record.outcome.instructions) is not None
+        }
         for title, records in modes.items()
-        if (counts := _counts(records))
-    ]
+    }
+    curves = [plots.Curve(title, mine, fit(mine)) for title, mine in counts.items() if mine]
     plot = plots.curves(f"{found.entry.name}: instructions", "N", curves)
     return Document(
         "sizes",
@@ -221,20 +180,6 @@ def sizes(found: MeasuredSizes) -> Document:
             if (failure := record.outcome.failure) is not None
         ),
     )
-
-
-def _counts(records: Mapping[int, Record]) -> dict[int, int]:
-    return {
-        size: counted.per_run
-        for size, record in sorted(records.items())
-        if (counted := record.outcome.instructions) is not None
-    }
-
-
-def _title(record: Record) -> str:
-    """``C++ · Eager · Forward``, and the threads where there are several."""
-    threads = [f"{record.num_threads} threads"] if record.num_threads > 1 else []
-    return " · ".join([*(mode.value for mode in record.key.modes), *threads])
 
 
 def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]) -> Table:

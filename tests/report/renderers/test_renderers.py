@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -28,17 +27,13 @@ from instruction_counts.report.document import (
     Table,
     Unit,
 )
+from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import (
-    Renderer,
     markdown,
-    register,
     renderer_named,
     renderer_of,
-    renderers,
     terminal,
-    unregister,
 )
-from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.visible import visible_line
 from tests.report.renderers.pages import document
 
@@ -273,32 +268,6 @@ def test_no_table_is_wider_than_its_terminal(rows: Any, width: int) -> None:
     wide = [line.strip() for line in found if cell_len(line) > room]
 
     assert {name.strip() for name in names}.issuperset(wide)
-
-
-@pytest.fixture
-def _toy() -> Iterator[None]:
-    """A renderer from outside."""
-    register(Renderer("toy", (".toy",), lambda document: document.kind))
-    yield
-    unregister("toy")
-
-
-@pytest.mark.usefixtures("_toy")
-def test_a_renderer_from_outside_is_found_by_its_suffix() -> None:
-    """And offered with the others."""
-    found = renderer_of("report.toy.gz")
-
-    assert found is renderers()[-1]
-    assert "comparison" == renderer_named("toy").render(DOCUMENT)
-
-
-@pytest.mark.parametrize(
-    "taken", [Renderer("json", (".x",), str), Renderer("x", (".x", ".md"), str)]
-)
-def test_a_name_or_suffix_that_is_taken_is_refused(taken: Renderer) -> None:
-    """Else one would hide another."""
-    with pytest.raises(ValueError, match="already known"):
-        register(taken)
 
 
 @pytest.mark.parametrize(

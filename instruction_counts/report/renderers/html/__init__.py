@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -23,12 +22,12 @@ from instruction_counts.report.document import (
     Document,
     Role,
     Row,
-    Section,
     Table,
     Unit,
 )
 from instruction_counts.report.format import written
 from instruction_counts.report.renderers.html import flame
+from instruction_counts.report.renderers.json import plain
 from instruction_counts.report.visible import visible, visible_line
 from instruction_counts.system.program import program_name
 
@@ -36,7 +35,7 @@ from instruction_counts.system.program import program_name
 def render(document: Document) -> str:
     """The page: the answer first; tables that filter, sort and unfold; charts and flame graphs."""
     graph = flame.tree(document.profiles)
-    has_charts = any(isinstance(part, Chart) for part in _all_sections(document.sections))
+    has_charts = any(isinstance(part, Chart) for part in document.sections)
     page: str = _template("page.html").render(
         document=document,
         title=document.title or document.kind.capitalize(),
@@ -61,15 +60,6 @@ def _cut(section: Table | Block, most: int) -> Table | Block:
         return section
     last = Row([f"and {hidden:,} more", *[""] * (len(section.columns) - 1)])
     return attrs.evolve(section, rows=(*section.rows[:most], last))
-
-
-def _all_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Those of rows that unfold included."""
-    for section in sections:
-        yield section
-        if isinstance(section, Table):
-            for row in section.rows:
-                yield from _all_sections(row.details)
 
 
 def _plotly() -> str:
@@ -97,16 +87,6 @@ def _bar(table: Table, row: Row, cell: Cell, column: Column) -> float | None:
     return min(1.0, abs(cell.value) / max(map(abs, values), default=0)) if cell.value else 0.0
 
 
-def _script_json(value: Any) -> str:
-    """JSON for a script element: no character in it can end the element or begin another."""
-    text = json.dumps(
-        value, separators=(",", ":"), allow_nan=False, default=lambda kind: kind.value
-    )
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
 @functools.cache
 def _template(name: str) -> Any:
     # Imported here, as plotly: most commands write no page.
@@ -119,12 +99,12 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters.update(
         visible=visible,
         line=visible_line,
         groupby_neighbours=_groups,
-        script_json=_script_json,
-        chart_json=lambda chart: _script_json(attrs.asdict(chart)),
+        plain=plain,
         # A column is sorted by its numbers, however they are written.
         sort_key=lambda cell: "" if cell.value is None else str(cell.value),
     )
