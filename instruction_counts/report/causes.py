@@ -34,18 +34,12 @@ def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tu
 
     What leads the comparison is called by its letter and name.
     """
-    key = difference.key
-    leading = {letter: cause for letter, cause in _lettered(shared) if key in cause.keys}
-    references = tuple(
-        f"{letter} {title(cause.members[0].first).rpartition(' ')[2]}"
-        for letter, cause in leading.items()
-    )
-    own = [
-        cause
-        for cause in difference.causes
-        if not any(group.has(key, cause) for group in leading.values())
-    ]
-    return references + texts(own[: max(0, CAUSES - len(references))])
+    key, own, references = difference.key, difference.causes, []
+    for letter, leading in _lettered(shared):
+        if key in leading.keys:
+            references.append(f"{letter} {title(leading.members[0].first).rpartition(' ')[2]}")
+            own = tuple(cause for cause in own if not leading.has(key, cause))
+    return (*references, *texts(own[: max(0, CAUSES - len(references))]))
 
 
 def _lettered(shared: SharedCauses) -> Iterator[tuple[str, LeadingCause]]:
@@ -88,18 +82,14 @@ def _bytecodes(cause: Cause) -> str:
 def _remark(cause: Cause) -> str:
     if cause.nameless_in:
         return f"no names in {cause.nameless_in}"
-    if cause.base is None:
-        return "new"
-    if cause.new is None:
-        return "gone"
+    if None in {cause.base, cause.new}:
+        return "new" if cause.base is None else "gone"
     calls = cause.more_calls
     return f"{'+' if calls > 0 else ''}{_calls(calls)}" if calls else ""
 
 
 def tables(shared: SharedCauses) -> list[Table]:
     """What explains most of the changes, with its share of them, where cases share anything."""
-    if not shared.leading:
-        return []
     columns = (
         Column("letter", ""),
         Column("share", "share", Unit.SHARE),
@@ -107,19 +97,15 @@ def tables(shared: SharedCauses) -> list[Table]:
         Column("cause", "what explains it"),
     )
     known = {letter: cause.share for letter, cause in _lettered(shared) if cause.share is not None}
-    rows = [
-        Row(
-            [Cell(letter, Role.STRONG), known.get(letter, ""), len(cause.keys), _leading(cause)],
-            letter,
-            indent=2,
-        )
-        for letter, cause in _lettered(shared)
-    ]
+    rows = []
+    for letter, cause in _lettered(shared):
+        cells = (Cell(letter, Role.STRONG), known.get(letter, ""), len(cause.keys), _leading(cause))
+        rows.append(Row(cells, letter, indent=2))
     if known:
         more = f"{plural(shared.others, 'smaller cause')}, and " if shared.others else ""
         rest = ("", 1 - sum(known.values()), "", f"{more}what single cases have alone")
         rows.append(Row(rest, role=Role.DIM))
-    return [Table("causes", "", columns, rows)]
+    return [Table("causes", "", columns, rows)] if rows else []
 
 
 def _leading(leading: LeadingCause) -> str:
@@ -168,9 +154,7 @@ def every_as_values(
             "cases": [
                 {
                     **key.as_values,
-                    "base": mine.base,
-                    "new": mine.new,
-                    "change": mine.change,
+                    **{name: getattr(mine, name) for name in ("base", "new", "change")},
                     "instructions": changes[key],
                 }
                 for key, mine in cause.causes.items()

@@ -310,20 +310,14 @@ def _changed(explained: Explained, kind: CauseKind, name: str, heading: str) -> 
 def _shares(
     explained: Explained, name: str, title: str, shares: Sequence[Share]
 ) -> Iterator[Section]:
-    remarks = {Layer.ALLOCATOR.value: _allocations(explained)}
+    found = [outcome.metrics.get(ALLOCATIONS.name) for outcome in _outcomes(explained)]
+    amounts = [] if None in found else [f"{amount:,}" for amount in dict.fromkeys(found)]
+    allocated = f"{' → '.join(amounts)} allocation{'s' * (amounts != ['1'])}" if amounts else ""
     items = [
-        _Item(share.title, before, after, remark=remarks.get(share.title, ""))
-        for share, before, after in _rounded([share for share in shares if share.base or share.new])
+        _Item(share.title, old, after, remark=allocated * (share.title == Layer.ALLOCATOR.value))
+        for share, old, after in _rounded([share for share in shares if share.base or share.new])
     ]
     yield _table(explained, name, title, "instructions", items, shown_rows=None)
-
-
-def _allocations(explained: Explained) -> str:
-    found = [outcome.metrics.get(ALLOCATIONS.name) for outcome in _outcomes(explained)]
-    amounts = [f"{amount:,}" for amount in dict.fromkeys(found) if amount is not None]
-    if None in found:
-        return ""
-    return f"{' → '.join(amounts)} allocation{'' if amounts == ['1'] else 's'}"
 
 
 def _functions(explained: Explained) -> Iterator[Section]:
@@ -376,7 +370,7 @@ def _profiles(explained: Explained) -> dict[str, Any]:
 def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dict[str, Any]:
     """All functions and calls, those that did not change, too; of one side, base is null."""
     difference, is_pair = explained.difference, _is_pair(explained)
-    counts = [found.per_run for found in _counts(explained)]
+    counts = _counts(explained)
     sides = [
         {
             **side_values(side),
@@ -386,19 +380,16 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
             "spread": counted.spread,
             "metrics": side.records[explained.key].outcome.metrics,
         }
-        for side, counted in zip(explained.sides, _counts(explained), strict=True)
+        for side, counted in zip(explained.sides, counts, strict=True)
     ]
     return {
         "explain_version": FORMAT_VERSION,
         **explained.key.as_values,
         "base": sides[0] if is_pair else None,
         "new": sides[-1],
-        "change": counts[-1] - counts[0] if is_pair else None,
+        "change": counts[1].per_run - counts[0].per_run if is_pair else None,
         "same_definition": _same_definition(explained),
-        "disagreements": [
-            {"name": found.name, "base": found.base, "new": found.new}
-            for found in (disagreements(*explained.sides) if is_pair else ())
-        ],
+        "disagreements": list(disagreements(*explained.sides)) if is_pair else [],
         "causes": texts(top_causes(difference)) if is_pair else [],
         "executed": _executed_values(explained),
         "sources": sources,
