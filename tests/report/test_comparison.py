@@ -205,10 +205,6 @@ NET = attrs.evolve(cpp("Net", outcome=counted(34_000)), subject=Model("Net"))
 def test_what_differs_is_said_where_it_is_looked_for(found: Comparison, said: str) -> None:
     """What prevents a comparison at the top, and what is not the change of a count below it."""
     assert said in " ".join(" ".join(shown(found)).split())
-
-
-def test_wall_times_that_do_not_differ_are_not_reported() -> None:
-    """A change that is not significant is none."""
     assert "time" not in " ".join(shown(of_one(counted(1, times=SLOW), counted(9, times=SLOW))))
 
 
@@ -234,19 +230,15 @@ def test_the_largest_relative_change_comes_first() -> None:
     assert {Role.BAD} == {row.cells[3].role for row in table.rows}
 
 
-def test_csv_has_a_line_for_each_case_with_numbers_as_they_are() -> None:
-    """Those that are the same, too."""
-    head, first, *_ = csv.render(comparison_document(comparison(*CASES))).splitlines()
+def test_files_have_every_case_and_every_cause_with_its_cases() -> None:
+    """Those that are the same, too; and the letter of causes that lead."""
+    document = comparison_document(comparison(*CASES))
+    head, first, *others = csv.render(document).splitlines()
+    lock, forward = json.loads(str(renderer_named("json").render(document)))["causes"]
 
     assert head.startswith("label,language,runtime,autograd,num_threads,verdict,reason,verified")
     assert first.startswith("op0,c++,eager,forward,1,better,exact difference,False,9000,8400,-600,")
-
-
-def test_json_has_every_cause_with_its_cases() -> None:
-    """And the letter of those that lead."""
-    values = json.loads(str(renderer_named("json").render(comparison_document(comparison(*CASES)))))
-    lock, forward = values["causes"]
-
+    assert len(CASES) == 1 + len(others)
     assert ("A", "pthread_mutex_lock", 25) == (lock["letter"], lock["name"], len(lock["cases"]))
     assert (-600, 15_000) == (lock["most"], lock["explained_instructions"])
     assert {"label": ["a"], "instructions": 400, "change": 10}.items() <= (

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import attrs
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.causes import Cause, CauseKind
@@ -116,45 +114,6 @@ def test_the_comment_begins_with_the_verdict_and_folds_what_does_not_fail() -> N
     assert text.startswith(f"**{VERDICT}**\n")
     assert ("| fails · C++" in open_text, "| soft · C++" in open_text) == (True, False)
     assert 6 == text.count("<details>")
-
-
-LEVELS = [
-    (1005, 0, Verdict.WORSE),
-    (1050, 0, Verdict.WORSE),
-    (1105, 10, Verdict.WORSE),
-    (2000, 0, Verdict.WORSE),
-    (500, 0, Verdict.BETTER),
-    (1001, 0, Verdict.AMBIGUOUS),
-    (1000, 0, Verdict.NEW),
-]
-
-
-@settings(max_examples=10, deadline=None)
-@given(
-    st.integers(1, 150), st.text(max_size=30) | st.sampled_from(["@" * 400, "&@" * 20, "x" * 900])
-)
-def test_any_suite_gives_a_comment_that_is_taken(number: int, name: str) -> None:
-    """However many cases it has, whatever they are called, and whatever becomes of them."""
-    many = [
-        difference(1000, new, noise=noise, verdict=verdict, label=f"{name} {place} {kind}")
-        for kind, (new, noise, verdict) in enumerate(LEVELS)
-        for place in range(number)
-    ]
-    skipped = {key(f"{name} {place}"): "60 s" for place in range(number)}
-    whole = attrs.evolve(comparison(*many), skipped_by_budget=skipped)
-    text = markdown.render(report.check_document(apply_limits(whole, LIMITS)))
-
-    assert len(text) <= markdown.LONGEST_COMMENT
-
-
-def test_what_a_budget_skipped_is_said_with_the_first_names() -> None:
-    """It can be nearly all."""
-    skipped = {key(f"case {place}"): "60 s" for place in range(300)}
-    whole = attrs.evolve(comparison(CASES[7]), skipped_by_budget=skipped)
-    (note,) = report.check_document(apply_limits(whole)).notes
-
-    assert note.text.startswith("1 of 301 cases measured within 60 s; skipped: 300: case 0 ·")
-    assert note.text.endswith("case 19 · C++ · Eager · Forward, and 280 more")
 
 
 def outcomes(fail_on: FailOn) -> list[tuple[str, str]]:

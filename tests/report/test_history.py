@@ -49,17 +49,6 @@ def text_of(series: Series) -> str:
     return terminal.render(shown(series), WIDTH)
 
 
-def test_the_plot_shows_counts_outliers_and_levels() -> None:
-    """A dot for each count, a cross for the outlier, which does not stretch the scale."""
-    text = text_of(made([*COUNTS]))
-
-    assert text.count("•") == 11
-    assert text.count("×") == 1
-    assert "1,200 ┤" in text
-    assert "1,000 ┤" in text
-    assert "9,000 ┤" not in text
-
-
 @pytest.mark.parametrize("counts", [[1000, 1001] * 15, [1000] * 200 + [1500] * 165])
 def test_the_plot_fits_eighty_columns(counts: list[int | None]) -> None:
     """However many counts there are: a year of nightly builds."""
@@ -103,14 +92,6 @@ def test_what_makes_a_step_doubtful_is_said(points: list[StoredCount], said: str
     (series,) = all_series(numbered)
 
     assert said in text_of(series)
-
-
-def test_counts_that_never_change_are_one_line() -> None:
-    """There is nothing to see."""
-    text = text_of(made([1000] * 5)).splitlines()
-
-    assert sum("┤" in line for line in text) == 1
-    assert text[-1] == "  no step"
 
 
 def test_json_holds_all_points_and_steps() -> None:

@@ -113,4 +113,4 @@ def test_a_file_of_records_has_all_models() -> None:
     assert "model type calls unique instructions share time_s time_share" == " ".join(
         column.key for column in found.records.columns
     )
-    assert 5 == len(found.records.rows)
+    assert 10 == len(found.records.rows)

@@ -54,18 +54,6 @@ UNCOVERED = (public("hfft", 20), public("ihfft", 3), public("hfft2", 0))
 COVERAGE = Coverage((*NAMED, *SHARED, *UNCOVERED), NAMED, SHARED, UNCOVERED)
 
 
-def test_coverage_counts_operators_and_calls_by_category() -> None:
-    """Categories with most calls that are not covered come first."""
-    table = table_of(report.coverage(COVERAGE, "nightly", 20), "categories")
-
-    assert [
-        ["torch.fft", 1223, 4, 1, 1200 / 1223],
-        ["torch.fft, pointwise", 30, 1, 1, 1.0],
-    ] == [[cell.value for cell in row.cells] for row in table.rows]
-    assert table.total is not None
-    assert ["all", 1253, 5, 2] == [cell.value for cell in table.total.cells[:4]]
-
-
 def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
     """With the native name; in one sentence how the others are covered."""
     found = report.coverage(COVERAGE, "nightly", 2)
