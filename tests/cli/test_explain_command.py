@@ -12,54 +12,36 @@ import pytest
 
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.executed import Executed, PythonFunction
-from instruction_counts.domain.outcomes import (
-    CallCost,
-    FunctionCost,
-    FunctionCosts,
-    Instructions,
-    Outcome,
-    Status,
-    Window,
-)
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
+from tests.builders import costs_of, counted
 from tests.cli.program import Program
 from tests.fakes import failed, make_record, make_run
 from worker.executed import digest
 
 COMMAND = ("explain",)
-CPU = "libtorch_cpu.so"
+CALL, ADD_KERNEL = "at::_ops::add_Tensor::call(at::Tensor const&)", "at::native::add(at::Tensor)"
 Files: TypeAlias = tuple[str, str]
 
 
-def counted(kernel: int, runs: int = 10) -> Outcome:
+def added(kernel: int, runs: int = 10) -> Outcome:
     """An outcome of 70 instructions in the dispatcher, and so many in a kernel."""
-    functions = FunctionCosts(
-        runs,
-        (
-            FunctionCost(CPU, "???", "at::native::add(at::Tensor const&)", kernel * runs),
-            FunctionCost(CPU, "???", "at::_ops::add_Tensor::call(at::Tensor const&)", 70 * runs),
-        ),
-        (CallCost(1, 0, runs, kernel * runs),),
-    )
-    per_run = kernel + 70
-    instructions = Instructions(per_run, exact=True, windows=(Window(runs, per_run * runs),))
-    return Outcome(Status.OK, instructions, functions=functions)
+    call = CALL, ADD_KERNEL, runs, kernel * runs
+    spent = {ADD_KERNEL: kernel * runs, CALL: 70 * runs}
+    return counted(kernel + 70, functions=costs_of(spent, [call], runs=runs))
 
 
-def records(kernel: int, *, build: str = "default") -> list[Record]:
+def records(kernel: int, build: str = "default") -> list[Record]:
     """A run with cases of several kinds."""
-    uncounted = Outcome(Status.OK)
     return [
-        make_record("Pointwise", "add", outcome=counted(kernel), build=build),
-        make_record("Pointwise", "add", language=Language.CPP, outcome=counted(1), build=build),
-        make_record(
-            *("Pointwise", "add"), runtime=RuntimeMode.JIT, outcome=counted(2, 5), build=build
-        ),
+        make_record("Pointwise", "add", outcome=added(kernel), build=build),
+        make_record("Pointwise", "add", language=Language.CPP, outcome=added(1), build=build),
+        make_record("Pointwise", "add", runtime=RuntimeMode.JIT, outcome=added(2, 5), build=build),
         make_record("Pointwise", "mul", outcome=failed(), build=build),
-        make_record("Training", "uncounted", outcome=uncounted, build=build),
-        make_record("Training", f"only {kernel}", outcome=counted(1), build=build),
+        make_record("Training", "uncounted", outcome=Outcome(Status.OK), build=build),
+        make_record("Training", f"only {kernel}", outcome=added(1), build=build),
     ]
 
 
@@ -80,7 +62,7 @@ ADD = ["Pointwise/add", "--language", "python", "--runtime", "eager"]
 def test_builds_of_one_file_are_named_after_a_colon(tmp_path: Path, program: Program) -> None:
     """A run may have several."""
     path = tmp_path / "two.json"
-    two = [*records(1000, build="a"), *records(1123, build="b")]
+    two = [*records(1000, "a"), *records(1123, "b")]
     path.write_text(to_json(make_run(*two, builds=("a", "b"))))
 
     assert "+123 instructions" in program.output(f"{path}:a", f"{path}:b", *ADD)
@@ -124,7 +106,7 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
     paths = []
     for name, code, folder in (("base", "old", "/nowhere"), ("new", digest(forward), tmp_path)):
         executed = Executed((PythonFunction("linear.py", 1, "forward", code, 7),), (), python)
-        record = make_record("add", outcome=attrs.evolve(counted(1), executed=executed))
+        record = make_record("add", outcome=attrs.evolve(added(1), executed=executed))
         run = attrs.evolve(make_run(record), package_folders={"default": str(folder)})
         paths.append(tmp_path / f"{name}.json")
         paths[-1].write_text(to_json(run))

@@ -19,7 +19,6 @@ from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
-from tests.report.made import table_of
 
 OTHER = attrs.evolve(FINGERPRINT, python="3.13.0")
 COUNTS = [1000] * 4 + [9000] + [1000] * 3 + [1200] * 4
@@ -127,7 +126,7 @@ def test_many_cases_have_a_line_each() -> None:
     """Nobody wants hundreds of plots."""
     series = made([*COUNTS])
     document = history([series] * (MOST_PLOTS + 1), causes(series))
-    cells = [cell.value for cell in table_of(document, "cases").rows[0].cells]
+    cells = [cell.value for cell in document.tables[0].rows[0].cells]
 
     assert "┤" not in terminal.render(document)
     assert [series.key.title, 12, 1200, 1] == cells[:-1]
