@@ -228,7 +228,6 @@ def reason_of(difference: Difference) -> str:
 
 
 def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
-    """What differs, the worst first."""
     models = Models(comparison.base.records.values())
     by_output: dict[bool, list[Difference]] = {True: [], False: []}
     for difference in comparison.differences:

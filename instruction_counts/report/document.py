@@ -157,6 +157,15 @@ class Table:
             rest.append(whole.value - known if isinstance(whole.value, int | float) else "")
         return (*rows, Row(rest, indent=self.total.indent), self.total), hidden
 
+    def bars(self, rows: Sequence[Row]) -> tuple[float, ...]:
+        """How long the bar of each of these rows is, from 0 to 1; rows of sums have none."""
+        place = next((at for at, column in enumerate(self.columns) if column.bars), 0)
+        sizes = [
+            abs(value) if isinstance(value, int | float) and row.role is Role.PLAIN else 0
+            for row, value in ((row, row.cells[place].value) for row in rows)
+        ]
+        return tuple(size / (max(sizes) or 1) for size in sizes)
+
     def column(self, key: str) -> tuple[Value, ...]:
         """The values of the column with that key, from the first row on."""
         place = next(at for at, column in enumerate(self.columns) if column.key == key)

@@ -144,7 +144,6 @@ def _facts(explained: Explained) -> Table:
 
 
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
-    """What to know before the numbers are believed."""
     if _is_pair(explained):
         yield from map(Line, _doubts_of_pair(explained))
     outcomes = _outcomes(explained)

@@ -72,7 +72,6 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
 
 
 def _title_of_point(point: StoredCount) -> str:
-    """``run 12`` with its build, torch and commit."""
     build = "" if point.build == DEFAULT_NAME else f", {point.build}"
     doubt = f", {_CHANGED}" if point.has_changed_files else ""
     return f"run {point.run_id}{build}, torch {torch_of(point.fingerprint)}{doubt}"
@@ -154,7 +153,6 @@ def _chart(series: Series) -> Chart | None:
 
 
 def _overview(series: Sequence[Series]) -> Table:
-    """A row for each case, with its last step."""
     columns = (
         Column("case", ""),
         Column("counts", "counts", Unit.COUNT),
@@ -270,25 +268,24 @@ def step_text(step: FoundStep) -> str:
 def bisection(found: Found) -> Document:
     """Each change with its neighbours and causes, then what it took to find them."""
     names = found.builds
+    broken = {names[place]: why for place, why in found.broken.items()}
     effort = (
         f"{len(names)} builds · {len(found.measured)} measured · {len(found.broken)} broken · "
         f"{found.measurements} measurements · {found.reused} taken from the store"
     )
-    broken = (
-        Line(f"broken: {names[place]}: {why}", Role.WARNING) for place, why in found.broken.items()
-    )
+    doubts = (Line(f"broken: {name}: {why}", Role.WARNING) for name, why in broken.items())
     return Document(
         "bisection",
         found.key.title,
         [] if found.changes else ["no change"],
         sections=(_found_change(change, found) for change in found.changes),
-        notes=[*broken, effort],
+        notes=[*doubts, effort],
         data={
             "format_version": FORMAT_VERSION,
             "case": found.key.title,
             "builds": names,
             "changes": [_change_data(change, names) for change in found.changes],
-            "broken": {names[place]: why for place, why in found.broken.items()},
+            "broken": broken,
             "measured": [names[place] for place in found.measured],
             "measurements": found.measurements,
             "reused": found.reused,
@@ -299,9 +296,7 @@ def bisection(found: Found) -> Document:
 def _found_change(found: FoundChange, bisected: Found) -> Block:
     change, difference = found.place, found.difference
     names, output = bisected.builds, difference.output
-    base, new = difference.base_count, difference.new_count
-    assert base is not None, "a change is between two counts"
-    assert new is not None, "a change is between two counts"
+    base, new = difference.base_count or 0, difference.new_count or 0
     sure = "verified" if difference.verified else "not verified"
     if difference.is_regression and difference.verdict is not Verdict.WORSE:
         sure = "output differs"

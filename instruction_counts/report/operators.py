@@ -183,7 +183,6 @@ def sizes(found: MeasuredSizes) -> Document:
 
 
 def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]) -> Table:
-    """Sizes down, modes across."""
     columns = [Column("n", "N", Unit.COUNT)]
     for title in modes:
         columns.append(Column(f"{title} · instructions", "instr", Unit.COUNT, title))

@@ -96,7 +96,6 @@ def _row(name: str, found: MeasuredStatement) -> Row:
 
 
 def _places(found: MeasuredStatement) -> Table:
-    """The functions that spend most."""
     counted = found.record.outcome.instructions
     total = (counted and counted.per_run) or math.inf
     columns = [

@@ -9,8 +9,6 @@ from instruction_counts.report.renderers.json import plain
 
 
 class _Lines(list[str]):
-    """What a writer writes, line by line."""
-
     def write(self, line: str) -> None:
         self.append(line)
 

@@ -214,20 +214,13 @@ def _ends(table: Table, rows: Sequence[Row], room: int) -> Iterator[Text]:
     ]
     taken = max((1 + cell_len(text) for text in remarks if text), default=0)
     longest = min(_LONGEST_BAR, room - taken)
-    place = next((at for at, column in enumerate(table.columns) if column.bars), None)
-    if place is None or longest < _SHORTEST_BAR:
+    if longest < _SHORTEST_BAR or not any(column.bars for column in table.columns):
         yield from (Text(remark, style="dim") for remark in remarks)
         return
-    cells = [row.cells[place] for row in rows]
-    sizes = [
-        # Rows of sums have none.
-        abs(cell.value) if isinstance(cell.value, int | float) and row.role is Role.PLAIN else 0
-        for row, cell in zip(rows, cells, strict=True)
-    ]
-    largest = max(sizes, default=0)
-    for size, cell, remark in zip(sizes, cells, remarks, strict=True):
-        bar = "█" * (max(1, round(longest * size / largest)) if size else 0)
-        text = Text(f"{bar:<{longest}}", style=_STYLES[cell.role])
+    (place,) = (at for at, column in enumerate(table.columns) if column.bars)
+    for row, size, remark in zip(rows, table.bars(rows), remarks, strict=True):
+        bar = "█" * (max(1, round(longest * size)) if size else 0)
+        text = Text(f"{bar:<{longest}}", style=_STYLES[row.cells[place].role])
         yield text.append(f" {remark}", "dim") if remark else text
 
 

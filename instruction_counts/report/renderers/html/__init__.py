@@ -9,22 +9,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
-from instruction_counts.report.document import (
-    Block,
-    Cell,
-    Chart,
-    Column,
-    Document,
-    Role,
-    Row,
-    Table,
-    Unit,
-)
+from instruction_counts.report.document import Block, Chart, Document, Row, Table, Unit
 from instruction_counts.report.format import written
 from instruction_counts.report.renderers.html import flame
 from instruction_counts.report.renderers.json import plain
@@ -69,24 +58,6 @@ def _plotly() -> str:
     return str(get_plotlyjs())
 
 
-def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
-    """Neighbouring columns that belong together: the name of each group, and how many they are."""
-    together = itertools.groupby(columns, key=lambda column: column.group)
-    return [(name, len(list(members))) for name, members in together]
-
-
-def _bar(table: Table, row: Row, cell: Cell, column: Column) -> float | None:
-    """How long the bar beside a cell is, from 0 to 1; None for sums, and where there are none."""
-    if not column.bars or row.role is not Role.PLAIN or not isinstance(cell.value, int | float):
-        return None
-    values = [
-        value
-        for row, value in zip(table.rows, table.column(column.key), strict=True)
-        if row.role is Role.PLAIN and isinstance(value, int | float)
-    ]
-    return min(1.0, abs(cell.value) / max(map(abs, values), default=0)) if cell.value else 0.0
-
-
 @functools.cache
 def _template(name: str) -> Any:
     # Imported here, as plotly: most commands write no page.
@@ -103,7 +74,7 @@ def _template(name: str) -> Any:
     environment.filters.update(
         visible=visible,
         line=visible_line,
-        groupby_neighbours=_groups,
+        neighbours=lambda columns: itertools.groupby(columns, lambda column: column.group),
         plain=plain,
         # A column is sorted by its numbers, however they are written.
         sort_key=lambda cell: "" if cell.value is None else str(cell.value),
@@ -113,7 +84,5 @@ def _template(name: str) -> Any:
         chart_section=lambda section: isinstance(section, Chart),
         numeric=lambda column: column.unit is not Unit.TEXT,
     )
-    environment.globals.update(
-        cell_text=lambda cell, column: visible_line(written(cell, column.unit)), bar_of=_bar
-    )
+    environment.globals["cell_text"] = lambda cell, column: visible_line(written(cell, column.unit))
     return environment.get_template(name)
