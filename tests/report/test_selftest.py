@@ -29,6 +29,8 @@ def noise(
         (noise(1000, 999, agree=False), [1000, "0.1000%", "vary"]),
         (noise(10**9, 10**9 + 1), [10**9, "0.0001%", "agree"]),
         (noise(5, 5, layouts=(6,)), [5, "same", "agree", LAYOUT]),
+        # One that failed in a round must not look like one without noise.
+        *((noise(*repeats, agree=False), ["failed"]) for repeats in ((None, 5), (5, None))),
     ],
 )
 def test_a_case_has_its_count_and_its_noise(found: CaseNoise, row: list[object]) -> None:
@@ -37,14 +39,6 @@ def test_a_case_has_its_count_and_its_noise(found: CaseNoise, row: list[object])
 
     assert row == [cell.value for cell in table.rows[0].cells[1:]]
     assert len(table.columns) == 1 + len(row)
-
-
-@pytest.mark.parametrize("repeats", [(None, 5), (5, None), (None, None)])
-def test_a_case_that_failed_in_a_round_says_so(repeats: tuple[int | None, ...]) -> None:
-    """It must not look like one without noise."""
-    (table,) = selftest_document([noise(*repeats, agree=False)]).tables
-
-    assert "failed" == table.rows[0].cells[1].value
 
 
 def test_each_language_has_its_shares() -> None:

@@ -47,7 +47,7 @@ def browser() -> Iterator[Any]:
 
 
 class Opened:
-    """A page from disk, with all that it complained of and asked for."""
+    """A page from disk, with all that it complained of and asked for beside what it carries."""
 
     def __init__(self, page: Any, path: Path) -> None:
         self.page = page
@@ -58,12 +58,8 @@ class Opened:
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(path.as_uri())
         page.wait_for_selector("#icicle .slice")
-
-    @property
-    def asked_for(self) -> list[str]:
-        """What it loaded beside itself, and what it carries in itself."""
-        inside = ("file:", "data:", "blob:")
-        return [url for url in self.requests[1:] if not url.startswith(inside[1:])]
+        inside = path.as_uri(), "data:", "blob:"
+        self.asked_for = [url for url in self.requests if not url.startswith(inside)]
 
 
 @pytest.fixture

@@ -28,12 +28,7 @@ from instruction_counts.report.document import (
     Unit,
 )
 from instruction_counts.report.renderers import csv as csv_renderer
-from instruction_counts.report.renderers import (
-    markdown,
-    renderer_named,
-    renderer_of,
-    terminal,
-)
+from instruction_counts.report.renderers import markdown, renderer_named, renderer_of, terminal
 from instruction_counts.report.visible import visible_line
 from tests.report.renderers.pages import document
 
