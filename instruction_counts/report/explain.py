@@ -324,8 +324,8 @@ def _functions(explained: Explained) -> Iterator[Section]:
     found = [
         (function.key, _item(function.key, function, before, after, is_pair=is_pair))
         for function, before, after in _rounded(difference.functions)
+        if (after or 0) != (before or 0)
     ]
-    found = [pair for pair in found if pair[1].change]
     if is_pair and not found:
         yield Block("", ["No function costs more or less than before."])
         return
@@ -352,11 +352,9 @@ def _item(
     is_pair: bool = True,
 ) -> _Item:
     """A function with its calls on both sides; once where that is the same."""
-    calls = [change.base_calls, change.new_calls]
-    if not is_pair or calls[0] == calls[1]:
-        text = "" if calls[1] is None else shown(calls[1])
-    else:
-        text = " → ".join("?" if number is None else shown(number) for number in calls)
+    calls = dict.fromkeys((change.base_calls, change.new_calls) if is_pair else (change.new_calls,))
+    known = ["?" if number is None else shown(number) for number in calls]
+    text = "" if known == ["?"] else " → ".join(known)
     return _Item(short(key.name, _LONGEST_NAME), base, new, (text, key.layer.value))
 
 

@@ -14,7 +14,7 @@ from instruction_counts.domain.metrics import ALLOCATIONS, BYTECODES, OPERATOR_C
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report.causes import texts, why
-from instruction_counts.report.comparison import case_values
+from instruction_counts.report.comparison import case_values, change_cell
 from instruction_counts.report.document import (
     Cell,
     Column,
@@ -80,11 +80,10 @@ def _table(statements: Sequence[MeasuredStatement]) -> Table:
 def _row(name: str, found: MeasuredStatement) -> Row:
     outcome, difference = found.record.outcome, found.difference
     is_ok = outcome.status is Status.OK
-    change, share = (difference.change, difference.relative) if difference else (None, None)
     cells = (
         name,
         count_cell(outcome.instructions) if is_ok else Cell(outcome.status.value, Role.BAD),
-        *(Cell("" if more is None else more, Role.of_change(change)) for more in (change, share)),
+        *(change_cell(getattr(difference, of, None), difference) for of in ("change", "relative")),
         *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in _METRICS),
         outcome.times.median_s if outcome.times else "",
         spread_cell(outcome.times),
