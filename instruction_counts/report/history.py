@@ -31,7 +31,6 @@ from instruction_counts.report.document import (
     Row,
     Table,
     Unit,
-    Value,
     records_table,
 )
 from instruction_counts.report.document import Series as Drawn
@@ -58,10 +57,12 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
     )
     shown = plotted if len(series) <= MOST_PLOTS else [_overview(series)]
     data = [_series_data(case, causes) for case in series]
+    # A record for each count, and for each time that a case was not counted: segment 0.
     records = (
-        record
+        (*key_cells(case.key), number, *(point[name] for name in _RECORD))
         for case, values in zip(series, data, strict=True)
-        for record in _of_case(case, values)
+        for number, points in (*enumerate(_points(values), 1), (0, values["uncounted"]))
+        for point in points
     )
     return Document(
         "history",
@@ -71,10 +72,13 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
     )
 
 
+def _run_of(point: StoredCount) -> str:
+    return f"run {point.run_id}{'' if point.build == DEFAULT_NAME else f', {point.build}'}"
+
+
 def _title_of_point(point: StoredCount) -> str:
-    build = "" if point.build == DEFAULT_NAME else f", {point.build}"
     doubt = f", {_CHANGED}" if point.has_changed_files else ""
-    return f"run {point.run_id}{build}, torch {torch_of(point.fingerprint)}{doubt}"
+    return f"{_run_of(point)}, torch {torch_of(point.fingerprint)}{doubt}"
 
 
 def _change(base: int, new: int) -> str:
@@ -134,13 +138,7 @@ def _chart(series: Series) -> Chart | None:
     lines: list[Drawn] = []
     for number, segment in enumerate(series.segments, 1):
         several = f" {number}" if len(series.segments) > 1 else ""
-        builds = (
-            "" if point.build == DEFAULT_NAME else f" {point.build}" for point in segment.points
-        )
-        runs = tuple(
-            f"run {point.run_id}{build}"
-            for point, build in zip(segment.points, builds, strict=True)
-        )
+        runs = tuple(map(_run_of, segment.points))
         titles = tuple(map(_title_of_point, segment.points))
         counts = tuple(count_of(point).per_run for point in segment.points)
         lines.append(Drawn(f"counts{several}", runs, counts, titles))
@@ -184,12 +182,8 @@ _RECORD = (
 )
 
 
-def _of_case(series: Series, values: dict[str, Any]) -> Iterator[tuple[Value, ...]]:
-    """A record for each count, and for each time that the case was not counted: segment 0."""
-    segments = enumerate((segment["points"] for segment in values["segments"]), 1)
-    for number, points in (*segments, (0, values["uncounted"])):
-        for point in points:
-            yield (*key_cells(series.key), number, *(point[name] for name in _RECORD))
+def _points(values: dict[str, Any]) -> list[Any]:
+    return [segment["points"] for segment in values["segments"]]
 
 
 def _remarks(segment: Segment, place: int) -> Iterator[str]:
