@@ -237,8 +237,8 @@ class Bisected(bisecting.Found, Tabular):
         """A row for each change: the builds before and after it, and what it is."""
         return [
             {
-                "before": self.builds[change.place.before],
-                "after": self.builds[change.place.after],
+                "before": self.builds[change.before],
+                "after": self.builds[change.after],
                 **_of_change(change.difference),
             }
             for change in self.changes

@@ -12,9 +12,9 @@ from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.cli import console
 from instruction_counts.cli.output import STDOUT
 from instruction_counts.domain.errors import DataError
-from instruction_counts.history.watching import FoundStep
 from instruction_counts.report.causes import of_case
 from instruction_counts.report.history import step_text
+from instruction_counts.session.watch_state import FoundStep
 
 
 @attrs.frozen

@@ -28,19 +28,11 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     BYTECODES,
     LEFT_RUNNING,
-    NO_AMOUNTS,
     OPERATOR_CALLS,
     Amounts,
     metrics,
 )
-from instruction_counts.domain.outcomes import (
-    Failure,
-    FailureKind,
-    Outcome,
-    Output,
-    Status,
-    Times,
-)
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Output, Status, Times
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
@@ -91,6 +83,16 @@ class _Attempt:
         named = {**case, **task, **task_named(task["task"]).request}
         files = self.files if files is None else files
         return server.run(named, self.order.timeout_s, files, left_running=self._note)
+
+    def try_to_run(self, server: ForkServer, name: str) -> dict[str, Any]:
+        """The same, of a task that adds to what is measured: nothing where it fails.
+
+        A case that cannot run fails when it is counted or timed.
+        """
+        try:
+            return self.run(server, {"task": name})
+        except WorkerError:
+            return {}
 
     def _note(self, left_running: int) -> None:
         self.left_running += left_running
@@ -264,7 +266,7 @@ class ForkEngine:
         times = self._times_of(attempt) if order.times else None
         used, reason = self._resources_of(attempt)
         observed = self._observed(attempt)
-        metrics: dict[str, Any] = dict(used)
+        metrics = {**used, **self._metrics_of_tasks(attempt)}
         executed = None
         if order.executed and observed:
             executed = cattrs.structure(observed["executed"], Executed)
@@ -276,7 +278,7 @@ class ForkEngine:
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
             output=self._output_of(attempt) if order.output else None,
-            metrics=Amounts({**metrics, **self._metrics_of_tasks(attempt)}),
+            metrics=Amounts(metrics),
             resources_reason=reason,
         )
         if not order.counts:
@@ -288,7 +290,7 @@ class ForkEngine:
             beside,
             instructions=counted.instructions,
             functions=counted.functions,
-            metrics=Amounts({**counted.metrics, **beside.metrics}),
+            metrics=Amounts({**counted.metrics, **metrics}),
         )
 
     def _output_of(self, attempt: _Attempt) -> Output | None:
@@ -313,38 +315,32 @@ class ForkEngine:
         return attrs.evolve(output, repeatable=first["output"] == second["output"])
 
     def _observed(self, attempt: _Attempt) -> Mapping[str, Any]:
-        """What an iteration executes and looks up; nothing where that cannot be found out."""
+        """What an iteration executes and looks up, as far as that is asked for."""
         order = attempt.order
         is_python = order.case.autolabels.language is Language.PYTHON
         if not (order.executed or (order.counts and is_python)):
             return {}
-        try:
-            return attempt.run(self._times, {"task": "executed"})
-        except WorkerError:
-            return {}  # a case that cannot run fails when it is counted or timed
+        return attempt.try_to_run(self._times, "executed")
 
-    def _resources_of(self, attempt: _Attempt) -> tuple[Amounts, str | None]:
+    def _resources_of(self, attempt: _Attempt) -> tuple[Mapping[str, Any], str | None]:
         """What the statement uses beside instructions, and why something is not known of it."""
         if not attempt.order.asks_for_resources:
-            return NO_AMOUNTS, None
+            return {}, None
         try:
             found = attempt.run(self._times, {"task": "resources"})
         except WorkerError as error:
-            return NO_AMOUNTS, error.failure.summary
-        return Amounts(found["metrics"]), found["reason"]
+            return {}, error.failure.summary
+        return found["metrics"], found["reason"]
 
     def _metrics_of_tasks(self, attempt: _Attempt) -> dict[str, Any]:
         """The metrics that tasks of their own take; those are left out that fail."""
         found: dict[str, Any] = {}
         for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
             task = task_named(name)
-            server = self._counts if task.while_counting else self._times
-            if task.only_for not in ("", self._prepared_by):
-                continue
-            if task.while_counting and not attempt.order.counts:
-                continue
-            with contextlib.suppress(WorkerError):
-                found.update(attempt.run(server, {"task": name})["metrics"])
+            is_asked = attempt.order.counts or not task.while_counting
+            if is_asked and task.only_for in {"", self._prepared_by}:
+                server = self._counts if task.while_counting else self._times
+                found |= attempt.try_to_run(server, name).get("metrics", {})
         return found
 
     def _times_of(self, attempt: _Attempt) -> Times:

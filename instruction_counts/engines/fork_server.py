@@ -23,7 +23,7 @@ _LONGEST_WAIT_S = 1e6
 _OUTPUT_TAIL_BYTES = 64 * 1024
 CACHES = "caches"
 """What a case needs, or makes, that is a folder."""
-MAX_FILE_BYTES = 1 << 30
+_MAX_FILE_BYTES = 1 << 30
 """The largest file that a case may write, its own output included.
 
 A byte more for each task of a server: by this limit, which they inherit, the processes that a case
@@ -33,10 +33,6 @@ leaves running are known.
 
 class ServerStartError(Exception):
     """A server cannot start; the message is the reason, with what the process printed."""
-
-    def __init__(self, failure: Failure) -> None:
-        last = "\n".join(failure.output.splitlines()[-5:])
-        super().__init__(f"{failure.message}\n{last}".strip())
 
 
 class _ServerDiedError(WorkerError):
@@ -85,7 +81,6 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._numbers = itertools.count(1)
-        self._times_made = 0
         self._make_folder()
 
     def warm_up(self) -> None:
@@ -148,19 +143,15 @@ class ForkServer:
                 self._drop()
 
     def _in_folder(self, carry_out: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The answer of a task that leaves the folder as it is.
-
-        Raises:
-            WorkerError: the folder was deleted, or the task failed.
-        """
+        """The answer of a task that leaves the folder as it is; an error where it does not."""
         self._ensure_folder()
-        made_before = self._times_made
+        made = self._made
         try:
             return carry_out()
         finally:
             self._ensure_folder()
             # Asked last: another lane may have found it gone, and made it again, meanwhile.
-            if self._times_made != made_before and not self.is_closed:
+            if self._made is not made and not self.is_closed:
                 raise WorkerError(_DELETED)
 
     def _ensure_folder(self) -> None:
@@ -180,7 +171,6 @@ class ForkServer:
             folder.mkdir(mode=0o700, exist_ok=True)
         self._fill(self.folder)
         self._made = self._marks()
-        self._times_made += 1
 
     def _marks(self) -> set[str | int]:
         """Which folder this is, and what is in it; nothing where it is gone."""
@@ -218,7 +208,8 @@ class ForkServer:
             self._drop()
             if self.is_closed:
                 raise
-            raise ServerStartError(error.failure) from error
+            last = "\n".join(error.failure.output.splitlines()[-5:])
+            raise ServerStartError(f"{error.failure.message}\n{last}".strip()) from error
 
     def _started(self) -> WorkerProcess:
         self._check_allowed()
@@ -230,7 +221,7 @@ class ForkServer:
             process.kill()
         answer = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
         if answer["status"] != "ok":
-            raise WorkerError(self._failure_of(answer, self._told(process.output)))
+            raise self._failed(answer, self._told(process.output))
         self.ready, self.is_ready = answer, True
         self._check_allowed()  # what changed meanwhile may have been imported
         return process
@@ -278,12 +269,12 @@ class ForkServer:
             raise WorkerError(ending(code, output))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         if answer["status"] != "ok":
-            raise WorkerError(self._failure_of(answer, output))
+            raise self._failed(answer, output)
         return answer
 
-    def _failure_of(self, answer: Mapping[str, Any], output: str) -> Failure:
+    def _failed(self, answer: Mapping[str, Any], output: str) -> WorkerError:
         described = {name: self._told(str(value)) for name, value in answer["failure"].items()}
-        return failure_of(described, output)
+        return WorkerError(failure_of(described, output))
 
 
 class _Request:
@@ -291,11 +282,7 @@ class _Request:
 
     def __init__(self, folder: Path, number: int) -> None:
         self._folder, self._number = folder, f"{number:06d}"
-
-    @property
-    def max_file_bytes(self) -> int:
-        """The largest file that the case may write."""
-        return MAX_FILE_BYTES + int(self._number)
+        self.max_file_bytes = _MAX_FILE_BYTES + number
 
     def name_of(self, what: str, suffix: str = "") -> str:
         """The name of a file for the case: ``./library-000001.so``."""

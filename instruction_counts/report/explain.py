@@ -13,7 +13,6 @@ from instruction_counts.analysis.attribution.causes import (
     top_causes,
 )
 from instruction_counts.analysis.attribution.functions import (
-    CallerChange,
     FunctionChange,
     FunctionKey,
     Share,
@@ -345,7 +344,7 @@ def _functions(explained: Explained) -> Iterator[Section]:
 
 def _item(
     key: FunctionKey,
-    change: FunctionChange | CallerChange,
+    change: FunctionChange,
     base: int | None,
     new: int | None,
     *,
@@ -406,15 +405,15 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 call,
                 caller=call.caller.name,
                 caller_library=call.caller.library,
-                callee=call.callee.name,
-                callee_library=call.callee.library,
+                callee=call.key.name,
+                callee_library=call.key.library,
             )
             for call in difference.calls
         ],
     }
 
 
-def _amounts(found: FunctionChange | CallerChange | Share, **names: Any) -> dict[str, Any]:
+def _amounts(found: FunctionChange | Share, **names: Any) -> dict[str, Any]:
     known = ("base", "new", "base_calls", "new_calls")
     amounts = {name: getattr(found, name) for name in known if hasattr(found, name)}
     return {**names, **amounts, "change": found.delta}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from instruction_counts.analysis.operators import Metrics, fit, metrics_of
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import PEAK_BYTES
-from instruction_counts.domain.outcomes import Machine
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.outcomes import Machine, Outcome
+from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots
 from instruction_counts.report.document import (
@@ -25,7 +26,7 @@ from instruction_counts.report.document import (
     table_of,
 )
 from instruction_counts.session.operators import MeasuredSizes
-from instruction_counts.sources.operators.catalogue import Coverage
+from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
 from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 
 
@@ -61,28 +62,35 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
 
 _UNCOVERED = (
     Column("name", "operator", of=lambda operator: operator.entry_name),
-    Column("category", "category", of=lambda operator: operator.category),
-    Column("native", "native name", of=lambda operator: operator.native or None),
+    Column("category", "category", of=lambda operator: operator.namespace),
+    Column("native", "native name", of=lambda operator: operator.native),
     Column("calls", "calls", Unit.COUNT, of=lambda operator: operator.uses),
 )
-_COVERAGE_NOTES = (
-    "calls: how often torch's own Python names it; for methods, of whatever class, at most that.",
-    "covered: by an entry of that name, or of a function with the same native name (torch.add).",
+_CALLS_NOTE = (
+    "calls: how often torch's own Python calls something of that name. Objects of any class may "
+    "have such a method, so for methods it is an upper limit."
+)
+_CATEGORIES = (
+    Column("category", "category"),
+    Column("public", "operators", Unit.COUNT),
+    Column("covered", "covered", Unit.COUNT),
+    Column("covered_calls", "by calls", Unit.SHARE),
 )
 
 
 def coverage(found: Coverage, build: str, limit: int) -> Document:
-    """The public operators of a build without an entry, and the share of those that have one."""
-    calls, missing = (
-        sum(operator.uses for operator in some) for some in (found.public, found.uncovered)
-    )
-    share = f", {fmt.share(1 - missing / calls)} by calls" if calls else ""
-    named, shared = len(found.named), len(found.shared)
-    said = (
-        f"Covered {named + shared:,} of {len(found.public):,} operators ({named:,} by name, "
-        f"{shared:,} by function){share}"
-    )
-    table = table_of(
+    """The public operators of a build without an entry, and the shares of those that have one."""
+    uncovered = set(found.uncovered)
+
+    def row(name: str, operators: Sequence[PublicOperator]) -> Row:
+        covered = [operator for operator in operators if operator not in uncovered]
+        calls, of = (sum(each.uses for each in several) for several in (covered, operators))
+        return Row([name, len(operators), len(covered), calls / of if of else None], name)
+
+    names = sorted({operator.namespace for operator in found.public})
+    by_name = {name: [each for each in found.public if each.namespace == name] for name in names}
+    everything = row("all", found.public)
+    missing = table_of(
         "uncovered",
         "not covered",
         _UNCOVERED,
@@ -91,8 +99,17 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         shown=limit or None,
         more="operators coverage --limit 0",
     )
-    title = f"Operators without an entry: {build}"
-    return Document("coverage", title, [said], sections=[table], notes=_COVERAGE_NOTES)
+    covered = len(found.public) - len(uncovered)
+    share = fmt.written(everything.cells[-1], Unit.SHARE)
+    rows = itertools.starmap(row, by_name.items())
+    return Document(
+        "coverage",
+        f"Operators without an entry: {build}",
+        answer=[f"Covered {covered:,} of {len(found.public):,} operators, {share} by calls"],
+        sections=[Table("categories", "", _CATEGORIES, rows, total=everything), missing],
+        records=missing,
+        notes=[_CALLS_NOTE],
+    )
 
 
 LEGEND = (
@@ -116,26 +133,27 @@ def measured(run: Run) -> Table:
     rows: list[Row] = []
     above: tuple[str, ...] = ()
     for metrics in metrics_of(run.cases):
-        title = " / ".join(metrics.key.label)
-        if metrics.key.label != above:
+        record = metrics.forward
+        title = " / ".join(record.label)
+        if record.label != above:
             rows.append(Row([title, *[""] * 7], title))
-        parts = [metrics.build] if len(run.builds) > 1 else []
-        parts.append("TS " * (metrics.key.runtime is RuntimeMode.JIT) + metrics.key.language.value)
-        if metrics.key.num_threads > 1:
-            parts.append(f"{metrics.key.num_threads} threads")
+        parts = [record.build] if len(run.builds) > 1 else []
+        parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
+        if record.num_threads > 1:
+            parts.append(f"{record.num_threads} threads")
         mode = " ".join(parts)
         rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
-        above = metrics.key.label
+        above = record.label
     return Table("operators", "Operators", columns, rows)
 
 
 def _costs(metrics: Metrics) -> Iterator[Cell]:
-    key = metrics.key
-    yield fmt.count_cell(metrics.instructions)
-    yield fmt.time_cell(metrics.times)
+    record = metrics.forward
+    yield fmt.count_cell(record.outcome.instructions)
+    yield fmt.time_cell(record.outcome.times)
     yield Cell(_known(metrics.backward_instructions), approximate=not metrics.backward_exact)
     yield Cell(_known(metrics.backward_s))
-    is_python = key.language is Language.PYTHON and key.runtime is not RuntimeMode.JIT
+    is_python = record.language is Language.PYTHON and record.runtime is not RuntimeMode.JIT
     yield Cell(_known(metrics.used.get(PEAK_BYTES.name) if is_python else None))
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
         yield Cell(_known(per_second and per_second / 1e9))
@@ -155,19 +173,19 @@ def machine_line(machine: Machine | None) -> str:
 
 def sizes(found: MeasuredSizes) -> Document:
     """The counts of an operator at each size, the complexity that fits them, and a plot of both."""
-    modes: dict[str, dict[int, Record]] = defaultdict(dict)
+    modes: dict[str, dict[int, Outcome]] = defaultdict(dict)
     for record in found.run.cases:
         title = record.key.title.removeprefix(f"{' / '.join(record.label)} · ")
-        modes[title][found.size_of[record.label]] = record
-    counts = {
-        title: {
+        modes[title][found.size_of[record.label]] = record.outcome
+    curves = []
+    for title, outcomes in modes.items():
+        counts = {
             size: counted.per_run
-            for size, record in sorted(records.items())
-            if (counted := record.outcome.instructions) is not None
+            for size, outcome in sorted(outcomes.items())
+            if (counted := outcome.instructions) is not None
         }
-        for title, records in modes.items()
-    }
-    curves = [plots.Curve(title, mine, fit(mine)) for title, mine in counts.items() if mine]
+        if counts:
+            curves.append(plots.Curve(title, counts, fit(counts)))
     plot = plots.curves(f"{found.entry.name}: instructions", "N", curves)
     return Document(
         "sizes",
@@ -182,7 +200,7 @@ def sizes(found: MeasuredSizes) -> Document:
     )
 
 
-def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]) -> Table:
+def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Outcome]]) -> Table:
     columns = [Column("n", "N", Unit.COUNT)]
     for title in modes:
         columns.append(Column(f"{title} · instructions", "instr", Unit.COUNT, title))
@@ -190,11 +208,11 @@ def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]
     rows = []
     for size in sizes:
         cells: list[Cell] = []
-        for records in modes.values():
-            outcome = records[size].outcome if size in records else None
-            counted, times = (outcome.instructions, outcome.times) if outcome else (None, None)
+        for outcomes in modes.values():
+            outcome = outcomes.get(size)
+            counted = outcome.instructions if outcome else None
             cells.append(fmt.count_cell(counted) if counted else Cell("failed", Role.BAD))
-            cells.append(fmt.time_cell(times))
+            cells.append(fmt.time_cell(outcome.times if outcome else None))
         rows.append(Row([size, *cells], f"N={size}"))
     return Table("sizes", "", columns, rows).without_empty_columns()
 

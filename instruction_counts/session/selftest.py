@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import shlex
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -52,6 +53,12 @@ class CaseNoise:
         """Relative spread over all layouts."""
         return _spread((*self.repeats[:1], *self.layouts))
 
+    @property
+    def floor(self) -> Noise | None:
+        """What was seen to move the case; nothing is known of one that failed."""
+        is_known = None not in (*self.repeats, *self.layouts)
+        return Noise(self.noise, self.layout_spread, len(self.layouts)) if is_known else None
+
 
 @attrs.frozen
 class Condition:
@@ -92,7 +99,9 @@ def run_selftest(
         rounds.append(counted(cases, runner, condition, executed=not rounds))
     others = recount(runner, cases, layouts).counts[0] if layouts else []
     noises = noise_of(cases, rounds, others)
-    return noises, with_floors(rounds[0], noises)
+    floors = {noise.case.key: noise.floor for noise in noises}
+    records = (attrs.evolve(record, noise=floors.get(record.key)) for record in rounds[0].cases)
+    return noises, attrs.evolve(rounds[0], cases=tuple(records))
 
 
 def selftest_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:
@@ -132,17 +141,6 @@ def noise_of(
         agree = all(count is not None and count.exact for count in found)
         noises.append(CaseNoise(case, repeats, others, agree))
     return tuple(noises)
-
-
-def with_floors(run: Run, noises: Sequence[CaseNoise]) -> Run:
-    """The run with what was seen to move its cases; of one that failed, nothing is known."""
-    floors = {
-        noise.case.key: Noise(noise.noise, noise.layout_spread, len(noise.layouts))
-        for noise in noises
-        if None not in (*noise.repeats, *noise.layouts)
-    }
-    records = (attrs.evolve(record, noise=floors.get(record.key)) for record in run.cases)
-    return attrs.evolve(run, cases=tuple(records))
 
 
 def _spread(counts: Sequence[int | None]) -> float:
@@ -215,8 +213,7 @@ def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
 
     Python takes what it finds there for its place, as in a copy.
     """
-    links = facts.links()
-    if links is None:
+    if (links := facts.links()) is None:
         return facts
     links.make(folder)
     build = links.linked(facts.build, folder)
@@ -229,19 +226,9 @@ def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
 
 @contextlib.contextmanager
 def _load(cores: Sequence[int]) -> Iterator[None]:
-    context = multiprocessing.get_context("spawn")
-    busy = [context.Process(target=_spin, args=(core,), daemon=True) for core in cores]
-    for process in busy:
-        process.start()
-    try:
+    spin = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+    with contextlib.ExitStack() as stack:
+        for core in cores:
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", spin, str(core)]))
+            stack.callback(busy.kill)
         yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.join()
-
-
-def _spin(core: int) -> None:
-    os.sched_setaffinity(0, {core})
-    while True:
-        pass

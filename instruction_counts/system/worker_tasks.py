@@ -59,7 +59,7 @@ _TASKS = Registry(
     _task("executed", "executed", in_child=True),
     _task("compiled", "artefacts", in_child=True),
     Task("compilations", FOLDER / "compilations.py", in_child=True, only_for="compiled"),
-    _task("identify", "identity"),
+    _task("identify", "installed"),
     _task("measure", "times"),
     _task("capability", "capability"),
     _task("find", "source_lines"),

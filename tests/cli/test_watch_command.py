@@ -19,7 +19,7 @@ import attrs
 import pytest
 
 from benchmarks import injected
-from instruction_counts.session.watching import held
+from instruction_counts.session.watch_state import held
 from tests.cli.program import Program
 from tests.process import MAIN
 

@@ -41,29 +41,31 @@ def test_the_list_says_what_each_operator_has_and_has_not() -> None:
     assert "2 operators in 2 categories" == found.answer[0].text
 
 
-def public(name: str, uses: int, *tags: str) -> PublicOperator:
-    """A public operator of torch.fft."""
-    return PublicOperator(f"torch.fft.{name}", "torch.fft", f"fft_{name}", tags, uses)
+def public(name: str, uses: int, namespace: str = "torch.fft") -> PublicOperator:
+    """A public operator."""
+    return PublicOperator(f"{namespace}.{name}", namespace, f"fft_{name}", uses)
 
 
-NAMED, SHARED = (public("fft", 1200),), (public("ifft", 30, "pointwise"),)
 UNCOVERED = (public("hfft", 20), public("ihfft", 3), public("hfft2", 0))
-COVERAGE = Coverage((*NAMED, *SHARED, *UNCOVERED), NAMED, SHARED, UNCOVERED)
+COVERAGE = Coverage((public("fft", 1200), public("sum", 30, "torch"), *UNCOVERED), UNCOVERED)
 
 
-def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
-    """With the native name; in one sentence how the others are covered."""
+def test_coverage_counts_by_category_and_names_what_is_not_covered() -> None:
+    """With the native name, the first on a screen; and in one sentence."""
     found = report.coverage(COVERAGE, "nightly", 2)
-    table = found.tables[0]
+    categories, table = found.tables
+
+    assert [["torch", 1, 1, 1.0], ["torch.fft", 4, 1, 1200 / 1223]] == [
+        [cell.value for cell in row.cells] for row in categories.rows
+    ]
+    assert categories.total is not None
+    assert ["all", 5, 2] == [cell.value for cell in categories.total.cells[:3]]
+    assert "Covered 2 of 5 operators, 98.2% by calls" == found.answer[0].text
 
     assert ["torch.fft.hfft", "torch.fft", "fft_hfft", 20] == [
         cell.value for cell in table.rows[0].cells
     ]
     assert (3, 2) == (len(table.rows), table.shown)
-    assert (
-        "Covered 2 of 5 operators (1 by name, 1 by function), 98.2% by calls"
-        == found.answer[0].text
-    )
 
 
 def costs_of(run: Run) -> list[str]:
