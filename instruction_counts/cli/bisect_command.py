@@ -13,7 +13,7 @@ from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, asking, counting_options
+from instruction_counts.cli.measuring import Asked, asking, untimed_options
 from instruction_counts.cli.options import (
     build_command_option,
     build_option,
@@ -46,7 +46,7 @@ from instruction_counts.storage.store import Store
 @layouts_option("only measures once more")
 @min_effect_option
 @output_options()
-@asking(definitions_options, mode_options, counting_options, store_option)
+@asking(definitions_options, mode_options, untimed_options, store_option)
 def bisect_command(
     label: str,
     build: tuple[str, ...],

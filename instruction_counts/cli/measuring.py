@@ -50,6 +50,7 @@ def _registered(flags: str, kinds: Collection[Any], default: str) -> Decorator:
 
 
 _NO_COUNTS = flag("--no-counts", "Do not count instructions.")
+_NO_TIMES = flag("--no-times", "Do not measure wall times.")
 _OPTIONS = (
     _registered("--engine", engines(), DEFAULT),
     allocator_option,
@@ -71,7 +72,6 @@ _OPTIONS = (
         for kinds in [kinds_of_lanes()]
         if len(kinds) > 1
     ),
-    flag("--no-times", "Do not measure wall times."),
 )
 
 
@@ -82,7 +82,7 @@ def _measuring(
     jobs: int | None,
     cores: str | None,
     timeout_s: float | None,
-    no_times: bool,
+    no_times: bool = False,
     lanes: str = DEFAULT_LANES,
     no_counts: bool = False,
 ) -> MeasurementSettings:
@@ -98,9 +98,11 @@ def _measuring(
     )
 
 
-counting_options = gathered("measuring", _OPTIONS, _measuring)
-"""How to measure, for a command that needs counts; it gets ``measuring``."""
-measuring_options = gathered("measuring", (_NO_COUNTS, *_OPTIONS), _measuring)
+untimed_options = gathered("measuring", _OPTIONS, _measuring)
+"""How to count, for a command that takes no times; it gets ``measuring``."""
+counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring)
+"""How to measure, for a command that needs counts."""
+measuring_options = gathered("measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring)
 """The same, for a command that can do without counts."""
 
 

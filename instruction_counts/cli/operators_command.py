@@ -26,7 +26,7 @@ from instruction_counts.sources.operators.source import selected, standard_file
 def operators_command() -> None:
     """List operators, show which of torch's are not covered, or measure one over many sizes.
 
-    To measure operators, use `run --operators PATTERN`; every other command takes it, too.
+    To measure operators, use `run --operators PATTERN`; other commands that measure take it, too.
     """
 
 

@@ -311,8 +311,11 @@ store_option = option(
 
 
 def layouts_option(none: str) -> Decorator:
-    """The option for how many memory layouts suspects are verified in; ``none``: what 0 does."""
-    text = f"Verify candidates in K servers of other layouts. 0 {none}."
+    """The option for how many memory layouts candidates are verified in; ``none``: what 0 does."""
+    text = (
+        f"Verify candidates in K fresh servers. Each has another memory layout; 0 {none}.  "
+        "[default: 3 layouts in the same servers]"
+    )
     return option("--layouts", "K", text, type=click.IntRange(min=0))
 
 

@@ -64,12 +64,13 @@ def show_places(
 
 
 def saved(store: Store, run_id: int) -> str:
-    """Where the run is, and how to compare it with the one before."""
+    """Where the run is, and how to compare it with the last one before that shares a case."""
     try:
         this, known = store.summary(run_id), store.summaries()
+        shared = store.runs_with_cases_of(run_id)
     except DataError:  # the database has gone away since
         return f"Saved as run {run_id}."
-    earlier = (run for run in known if run.id < run_id and run.cases and run.builds)
+    earlier = (run for run in known if run.id < run_id and run.id in shared)
     before = next(earlier, None)
     hint = ""
     if before is not None:

@@ -68,9 +68,9 @@ def watch_command(
 ) -> int:
     """Measure each new build, compare it with the one before, and report each step once.
 
-    COMMAND prints the builds; those already seen are skipped. A suspect is measured again together
-    with the build before it before it is reported. Without --every, it looks once, and exits with
-    3 if it found a new step.
+    COMMAND prints the builds; those already seen are skipped. Before a change is
+    reported, both builds are measured again. Without --every, it looks once, and exits with 3 if
+    it found a new step.
 
     \b
     Examples:

@@ -164,7 +164,9 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
             )
         if outcome.functions is not None and not outcome.functions.calls:
             yield Line(f"{side.title} was stored without calls: no callers, flat flame graphs.")
-    yield Line("Flame graphs: --output FILE.speedscope.json, for speedscope.app", Role.DIM)
+    yield Line(
+        "Flame graph: --output FILE.html, or FILE.speedscope.json for speedscope.app", Role.DIM
+    )
 
 
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:

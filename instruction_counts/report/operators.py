@@ -97,7 +97,7 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         found.uncovered,
         lambda operator: operator.entry_name,
         shown=limit or None,
-        more="operators coverage --limit 0",
+        more="--limit 0 shows all",
     )
     covered = len(found.public) - len(uncovered)
     share = fmt.written(everything.cells[-1], Unit.SHARE)

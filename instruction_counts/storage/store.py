@@ -311,6 +311,13 @@ class Store:
                     found.append(structured(Node(self.name, values), CaseKey, CONVERTER))
         return tuple(found)
 
+    def runs_with_cases_of(self, run_id: int) -> frozenset[int]:
+        """The numbers of the runs that hold a case of this one."""
+        keys = select(outcomes.c.case_digest).where(outcomes.c.run_id == run_id)
+        found = select(outcomes.c.run_id).where(outcomes.c.case_digest.in_(keys)).distinct()
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(found))
+
     def counts(self, names: Collection[CaseKey]) -> tuple[StoredCount, ...]:
         """What these cases cost on every build of every run, in order of time.
 

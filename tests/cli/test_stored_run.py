@@ -16,7 +16,7 @@ from instruction_counts.session.sides import read_side
 from instruction_counts.storage.store import Store
 from tests.fakes import failed, make_order, make_record, make_run
 
-ONE = make_run(make_record("a"))
+ONE, OTHER = make_run(make_record("a")), make_run(make_record("b"))
 
 COMPARE = "Compare: instruction-counts compare"
 EXPORT = "instruction-counts runs show 7 --output"
@@ -37,8 +37,10 @@ def said_of_the_last(path: Path, *runs: Run) -> str:
     ("runs", "expected"),
     [
         ([ONE], "Saved as run 1."),
-        # An empty run in between is of no use.
+        # A run in between that is empty, or has other cases alone, is of no use.
         ([ONE, make_run(), ONE], f"Saved as run 3. {COMPARE} 1 3"),
+        ([ONE, OTHER, ONE], f"Saved as run 3. {COMPARE} 1 3"),
+        ([OTHER, ONE], "Saved as run 2."),
         # Of a run with several builds one is named, or else a comparison would refuse it.
         ([ONE, run_of("base", "new")], f"Saved as run 2. {COMPARE} 1 2:base"),
         ([run_of("base", "new"), ONE], f"Saved as run 2. {COMPARE} 1:base 2"),

@@ -53,9 +53,9 @@ def read_specification(path: Path) -> Specification:
     if not path.is_file():
         raise UsageError(f"--definitions: file not found: {path}", REMEDY)
     root = read(path, REMEDY)
-    file = structured(root, File, CONVERTER, REMEDY)
+    file = structured(root, File, CONVERTER)
     name = file.name or path.stem
     groups, mistakes = expanded(file.benchmarks, name, file.seed)
     if mistakes:
-        raise located(root, mistakes, REMEDY)
+        raise located(root, mistakes)
     return Specification(path, name, file.builds, file.timeout, file.reporters, groups)

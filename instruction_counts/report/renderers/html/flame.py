@@ -11,6 +11,10 @@ from typing import Any
 
 import attrs
 
+from instruction_counts.analysis.attribution.names import short
+
+_FIELDS = ("name", "label", "place", "base", "new")
+_LABEL_WIDTH = 60
 _MOST_NODES = 1_500
 """plotly draws so many in half a second."""
 
@@ -24,6 +28,12 @@ class _Node:
     base: int = 0
     new: int = 0
     children: dict[tuple[str, str], _Node] = attrs.field(factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What fits into a box: a C++ name without its arguments, any other as it is."""
+        name = self.name
+        return name if name.startswith(("(", "<")) else short(name, _LABEL_WIDTH)
 
     @property
     def weight(self) -> int:
@@ -55,13 +65,13 @@ def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
                 node.spend(side, weight)
     weights = sorted(_weights(root), reverse=True)
     smallest = weights[_MOST_NODES] + 1 if len(weights) > _MOST_NODES else 0
-    found: dict[str, list[Any]] = {name: [] for name in ("parent", "name", "place", "base", "new")}
+    found: dict[str, list[Any]] = {name: [] for name in ("parent", *_FIELDS)}
     pending = [(root, -1)]
     while pending:
         node, parent = pending.pop()
         pending += [(child, len(found["name"])) for child in _visible(node, smallest)]
         found["parent"].append(parent)
-        for name in ("name", "place", "base", "new"):
+        for name in _FIELDS:
             found[name].append(getattr(node, name))
     return found
 
