@@ -31,6 +31,7 @@ _COMMANDS = {
     "show": "Show the code of a case as it will be executed.",
     "runs": "List, show, import, tag and delete stored runs.",
     "selftest": "Check that counts repeat on this machine.",
+    "servers": "List or stop the servers that stay ready for the next command.",
     "cache": "Show or clear what is kept between runs.",
     "generate": "Split models into their unique layers, as a definition file.",
     "predict": "Add up the layers of a model, and compare with the whole.",

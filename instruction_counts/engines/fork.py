@@ -50,7 +50,9 @@ from instruction_counts.engines.engine import (
 )
 from instruction_counts.engines.fork_counts import CaseCounts, Once
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
-from instruction_counts.engines.fork_server import CACHES, ForkServer, ServerStartError
+from instruction_counts.engines.fork_server import CACHES, ServerStartError
+from instruction_counts.engines.warm.channel import keep_s
+from instruction_counts.engines.warm.client import Server, WarmServers
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
@@ -70,7 +72,7 @@ class _Attempt:
 
     def run(
         self,
-        server: ForkServer,
+        server: Server,
         task: Mapping[str, Any],
         files: Mapping[str, Path] | None = None,
     ) -> dict[str, Any]:
@@ -84,7 +86,7 @@ class _Attempt:
         files = self.files if files is None else files
         return server.run(named, self.order.timeout_s, files, left_running=self._note)
 
-    def try_to_run(self, server: ForkServer, name: str) -> dict[str, Any]:
+    def try_to_run(self, server: Server, name: str) -> dict[str, Any]:
         """The same, of a task that adds to what is measured: nothing where it fails.
 
         A case that cannot run fails when it is counted or timed.
@@ -123,14 +125,23 @@ class ForkEngine:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
             self._processes = ForkProcesses(facts, profile, self._folder.path, libraries)
-            self._times = self._processes.server(TIMES, notice, prepared_by)
-            self._counts = self._processes.server(COUNTS, notice, prepared_by)
+            server = self._servers(libraries)
+            self._times, self._counts = (server(role) for role in (TIMES, COUNTS))
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._artefacts = Once(self._make_artefact)
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
+
+    def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
+        """What makes a server of a role: one of this engine, or one that others can use, too."""
+        profile, notice, prepared_by = self._profile, self._notice, self._prepared_by
+        kept_s = keep_s() if profile.keeps_servers and not profile.layout else 0.0
+        if not kept_s:
+            return lambda role: self._processes.server(role, notice, prepared_by)
+        warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
+        return lambda role: warm.server(role, prepared_by)
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Start Callgrind as the counting server will, without torch: it takes a second.
@@ -140,7 +151,8 @@ class ForkEngine:
         Raises:
             BuildError: it does not start, and ``orders`` ask for counts.
         """
-        if not any(order.counts and not order.refusal for order in orders):
+        counts = any(order.counts and not order.refusal for order in orders)
+        if not counts or self._counts.is_ready:
             return
         reason = self._processes.callgrind_fault()
         if reason:
@@ -427,7 +439,7 @@ def _prepared_by(order: WorkOrder) -> str:
     return runtime_of(order.case.autolabels.runtime).prepared_by
 
 
-def _warm_up(server: ForkServer) -> None:
+def _warm_up(server: Server) -> None:
     try:
         server.warm_up()
     except (ServerStartError, WorkerError, OSError):

@@ -105,6 +105,9 @@ class ForkProcesses:
     def callgrind_fault(self) -> str:
         """Why Valgrind does not start; empty where it does, or the process crashes."""
         folder = self._folder_of(COUNTS)
+        if not folder.exists():  # no server of this command has it
+            folder.mkdir(mode=0o700)
+            self._fill(folder, COUNTS)
         variables = environment(
             self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
         )

@@ -100,6 +100,7 @@ class ForkServer:
         files: Mapping[str, Path] | None = None,
         made: Mapping[str, Path] | None = None,
         left_running: Callable[[int], None] = lambda _: None,
+        waiting: int | None = None,
     ) -> dict[str, Any]:
         """Carry out a task in a forked child; returns its answer.
 
@@ -107,7 +108,8 @@ class ForkServer:
         case finds each under a name that is of the same length for every case and machine. A server
         that has died is started again, and the task tried once more. So is one whose folder was
         deleted, with which the task fails. ``left_running`` learns how many processes the case left
-        running; they were ended.
+        running; they were ended. When the descriptor ``waiting`` becomes readable, nobody waits for
+        the answer any more, and the task is ended.
 
         Raises:
             WorkerError: the child crashed, timed out, or described a failure.
@@ -118,7 +120,7 @@ class ForkServer:
         def carry_out() -> dict[str, Any]:
             try:
                 request.write(task, files or {}, made or {})
-                answer = self._attempt(request, timeout_s, left_running)
+                answer = self._attempt(request, timeout_s, left_running, waiting)
                 for name, path in (made or {}).items():
                     shutil.move(request.path_of(name, path.suffix), path)
                 return answer
@@ -181,14 +183,18 @@ class ForkServer:
             return set()
 
     def _attempt(
-        self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
+        self,
+        request: _Request,
+        timeout_s: float,
+        left_running: Callable[[int], None],
+        waiting: int | None,
     ) -> dict[str, Any]:
         message = {"task": "fork", "request": request.name_of("request")}
         with self._lock:
             server = self._running()
             pid = int(self._ask(server, message)["pid"])
         try:
-            in_time = _wait_for_end(pid, timeout_s)
+            in_time = _wait_for_end(pid, timeout_s, waiting)
             if not in_time:
                 _kill_group(pid)
                 _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
@@ -323,8 +329,11 @@ class _Request:
                     path.unlink(missing_ok=True)
 
 
-def _wait_for_end(pid: int, timeout_s: float) -> bool:
-    """Wait until a process that is nobody's child here has ended; False if it has not in time."""
+def _wait_for_end(pid: int, timeout_s: float, waiting: int | None = None) -> bool:
+    """Wait until a process that is nobody's child here has ended; False if it has not in time.
+
+    Nor has it where ``waiting`` becomes readable before.
+    """
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -332,7 +341,10 @@ def _wait_for_end(pid: int, timeout_s: float) -> bool:
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(min(timeout_s, _LONGEST_WAIT_S) * 1000))
+        if waiting is not None:
+            poll.register(waiting, select.POLLIN)
+        ready = poll.poll(min(timeout_s, _LONGEST_WAIT_S) * 1000)
+        return descriptor in {found for found, _ in ready}
     finally:
         os.close(descriptor)
 

@@ -53,6 +53,8 @@ class MeasurementSettings:
     retries: int = 1
     counts: bool = True
     times: bool = True
+    keeps_servers: bool = True
+    """Whether servers may be those of an earlier command, and outlive this one."""
     lanes: str = DEFAULT_LANES
     """Where cases are measured: one of the kinds of lanes that are registered."""
 
@@ -237,7 +239,9 @@ class BuildRunner:
             return
         settings = self.settings
         profile = Profile(
-            settings.allocator, settings.pin_isa or "", layout, callgrind_out=callgrind_out
+            *(settings.allocator, settings.pin_isa or "", layout),
+            keeps_servers=settings.keeps_servers,
+            callgrind_out=callgrind_out,
         )
         asked = Opening(
             *(settings.engine, self.facts, profile, settings.jobs, settings.cores),

@@ -20,6 +20,7 @@ from instruction_counts.core.types import AutogradMode, Case, CaseKey, RuntimeMo
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
+from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.verification import recount
@@ -67,6 +68,7 @@ class Condition:
     title: str
     busy: bool = False
     another_directory: bool = False
+    kept: bool = False
     variables: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
@@ -80,6 +82,7 @@ CONDITIONS = (
     Condition("under load on every core", busy=True),
     Condition("with a larger inherited environment", variables=_MANY_VARIABLES),
 )
+KEPT = Condition("servers that outlive a command", kept=True)
 
 
 def run_selftest(
@@ -93,7 +96,7 @@ def run_selftest(
         BuildError: the build cannot be used.
     """
     rounds: list[Run] = []
-    for condition in CONDITIONS:
+    for condition in (*CONDITIONS, *([KEPT] if keep_s() else [])):
         number = f"{len(cases)} case{'' if len(cases) == 1 else 's'}"
         runner.observer.note(f"{number}, {condition.title}")
         rounds.append(counted(cases, runner, condition, executed=not rounds))
@@ -160,11 +163,11 @@ def counted(
         if condition.busy:
             stack.enter_context(_load(available_cores()))
         stack.enter_context(_inherited(condition.variables))
+        settings = attrs.evolve(runner.settings, keeps_servers=condition.kept)
         orders = [
-            runner.settings.order(case, facts.build, times=False, executed=executed)
-            for case in cases
+            settings.order(case, facts.build, times=False, executed=executed) for case in cases
         ]
-        measured = attrs.evolve(runner, facts=(facts,)).run(orders)
+        measured = attrs.evolve(runner, facts=(facts,), settings=settings).run(orders)
     return measured.finished().run
 
 

@@ -58,6 +58,8 @@ _TASKS = Registry(
     _task("resources", "resources", in_child=True),
     _task("executed", "executed", in_child=True),
     _task("compiled", "artefacts", in_child=True),
+    _task("loaded", "loaded", in_child=True),
+    Task("loaded_while_counting", FOLDER / "loaded.py", in_child=True, while_counting=True),
     Task("compilations", FOLDER / "compilations.py", in_child=True, only_for="compiled"),
     _task("identify", "installed"),
     _task("measure", "times"),
