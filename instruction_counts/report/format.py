@@ -39,6 +39,11 @@ def duration(seconds: float) -> str:
     return f"-{duration(-seconds)}" if seconds < 0 else _in_unit(seconds, _SECONDS)
 
 
+def size(number: float) -> str:
+    """Three digits and a unit: ``64 KiB``."""
+    return _in_unit(number, _BYTES)
+
+
 def _in_unit(amount: float, units: Sequence[tuple[float, str]]) -> str:
     """In the largest unit of which there is one, after rounding."""
     for unit, name in units:
@@ -83,5 +88,5 @@ _WRITTEN: dict[Unit, Callable[[float], str]] = {
     Unit.SPREAD: lambda number: f"±{number:,}",
     Unit.RELATIVE_SPREAD: lambda fraction: f"±{fraction:.0%}",
     Unit.SECONDS: duration,
-    Unit.BYTES: lambda number: _in_unit(number, _BYTES),
+    Unit.BYTES: size,
 }
