@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -72,7 +73,7 @@ DOCUMENT = Document(
     sections=(WORSE, Block("Code", (Line("x = 1", indent=2),), preformatted=True, folded=True)),
     notes=(Line("Not verified.", Role.WARNING), Line("Per iteration.", Role.DIM)),
     next_command="explain last nn/Linear",
-    data={"tally": {"worse": 3}, "bound": float("inf")},
+    data={"tally": {"worse": 3}, "bound": float("inf"), "kinds": (Fraction(1, 2), Role.BAD)},
     tests=(
         CaseTest("ic.nn", "nn/Linear", failure="above its limit", details="+212 add"),
         CaseTest("ic.nn", "nn/Sequential", error="ValueError"),
@@ -160,7 +161,7 @@ def test_json_is_the_data_or_the_tables_by_their_keys() -> None:
         for document in (DOCUMENT, attrs.evolve(DOCUMENT, data=None))
     )
 
-    assert {"tally": {"worse": 3}, "bound": None} == data
+    assert {"tally": {"worse": 3}, "bound": None, "kinds": [0.5, "bad"]} == data
     assert {"fact": "torch", "base": "2.12.1", "new": "2.13.0+cpu"} == tables["facts"][0]
     assert [37_204, 121_020, 160_938] == [case["base"] for case in tables["worse"]]
     assert ("comparison", ["Not verified.", "Per iteration."]) == (tables["kind"], tables["notes"])
