@@ -311,11 +311,12 @@ def _shares(
     explained: Explained, name: str, title: str, shares: Sequence[Share]
 ) -> Iterator[Section]:
     found = [outcome.metrics.get(ALLOCATIONS.name) for outcome in _outcomes(explained)]
-    amounts = [] if None in found else [f"{amount:,}" for amount in dict.fromkeys(found)]
-    allocated = f"{' → '.join(amounts)} allocation{'s' * (amounts != ['1'])}" if amounts else ""
+    amounts = " → ".join(f"{amount:,}" for amount in dict.fromkeys(found) if amount is not None)
+    allocated = f"{amounts} allocation{'' if amounts == '1' else 's'}"
+    remarks = {} if None in found else {Layer.ALLOCATOR.value: allocated}
     items = [
-        _Item(share.title, old, after, remark=allocated * (share.title == Layer.ALLOCATOR.value))
-        for share, old, after in _rounded([share for share in shares if share.base or share.new])
+        _Item(share.title, before, after, remark=remarks.get(share.title, ""))
+        for share, before, after in _rounded([share for share in shares if share.base or share.new])
     ]
     yield _table(explained, name, title, "instructions", items, shown_rows=None)
 
