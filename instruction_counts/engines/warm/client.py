@@ -38,6 +38,8 @@ from instruction_counts.system.worker_process import WorkerError
 
 _START_TIMEOUT_S = 60.0
 _ANSWER_TIMEOUT_S = 10.0
+_MOST = 4
+"""Holders at a time: each has two servers, of a gigabyte together."""
 
 
 class WarmServers:
@@ -79,6 +81,25 @@ class WarmServers:
         found: dict[str, Any] = self._hello.get("ready", {}).get(holder.name_of(role, prepared_by))
         return found or {}
 
+    def attend(self) -> None:
+        """See that there is a holder, which knows as long as this lives that it is used.
+
+        Raises:
+            OSError, SubprocessError: there is none, and none can be started.
+        """
+        with self._lock:
+            if self.is_closed:
+                raise ConnectionAbortedError("closed")
+            if self._presence is not None:
+                return
+            with FileLock(self._place.with_suffix(".lock"), timeout=_START_TIMEOUT_S):
+                self._presence = self._found()
+                if self._presence is None:
+                    self._start()
+                    self._presence = self._found()
+            if self._presence is None:
+                raise ConnectionRefusedError("the process that holds it does not answer")
+
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The answer of the holder, whatever has to be started for it.
 
@@ -86,7 +107,7 @@ class WarmServers:
             WorkerError, ServerStartError: as the server in the holder does.
         """
         try:
-            self._attend()
+            self.attend()
             answer = self._answer_to(request)
         except (OSError, subprocess.SubprocessError) as error:
             with self._lock:
@@ -110,21 +131,6 @@ class WarmServers:
         with self._lock:
             self._leave()
 
-    def _attend(self) -> None:
-        """See that there is a holder, which knows as long as this lives that it is used."""
-        with self._lock:
-            if self.is_closed:
-                raise ConnectionAbortedError("closed")
-            if self._presence is not None:
-                return
-            with FileLock(self._place.with_suffix(".lock"), timeout=_START_TIMEOUT_S):
-                self._presence = self._found()
-                if self._presence is None:
-                    self._start()
-                    self._presence = self._found()
-            if self._presence is None:
-                raise ConnectionRefusedError("the process that holds it does not answer")
-
     def _found(self) -> socket.socket | None:
         """A connection to the holder that is there; one of a build as it was before retires."""
         with contextlib.suppress(OSError, ValueError):
@@ -140,6 +146,7 @@ class WarmServers:
         return None
 
     def _start(self) -> None:
+        _make_room()
         self._place.unlink(missing_ok=True)
         told = {"order": cattrs.unstructure(self._order), "files": self._files}
         with self._place.with_suffix(".log").open("wb") as log:
@@ -259,6 +266,15 @@ def holders() -> list[tuple[Path, dict[str, Any]]]:
         with contextlib.suppress(OSError):
             found.append((place, told(place, "status")))
     return found
+
+
+def _make_room() -> None:
+    """End what was used least recently, where there are so many that another is too much."""
+    idle = [(holder["idle_s"], place) for place, holder in holders()]
+    for idle_s, place in sorted(idle, reverse=True)[: len(idle) + 1 - _MOST]:
+        if idle_s:
+            with contextlib.suppress(OSError):
+                told(place, "retire")
 
 
 def known_or_probed(build: Build, timeout_s: float) -> BuildFacts:

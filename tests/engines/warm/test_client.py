@@ -32,7 +32,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 def attending(facts: BuildFacts = FACTS, isa: str = "") -> WarmServers:
     """A command that has found, or started, what holds its servers."""
     servers = WarmServers(facts, Profile(pinned_isa=isa), (), 60, print)
-    servers._attend()
+    servers.attend()
     return servers
 
 
@@ -67,6 +67,28 @@ def test_another_profile_has_another_one() -> None:
     attending(isa="avx2").close()
 
     assert 2 == len(pids())
+
+
+def test_the_one_that_was_used_least_recently_makes_room() -> None:
+    """A bisection over many builds does not fill the memory; what is used stays."""
+    first = attending(isa="avx")
+    for isa in ("avx2", "avx512", "default", "amx"):
+        attending(isa=isa).close()
+
+    found = [place for place, _ in holders()]
+
+    assert comes_true(lambda: len(holders()) == 4)
+    assert channel.place_of(FACTS.build, Profile(pinned_isa="avx2")) not in found
+    assert channel.place_of(FACTS.build, Profile(pinned_isa="avx")) in found
+    first.close()
+
+
+def test_what_cannot_be_started_is_an_error_before_anything_is_measured() -> None:
+    """As on a full disk; an engine takes servers of its own then."""
+    channel.place_of(FACTS.build, Profile()).with_suffix(".log").mkdir()
+
+    with pytest.raises(OSError, match="Is a directory"):
+        attending()
 
 
 def test_a_build_that_changed_has_a_new_one() -> None:
