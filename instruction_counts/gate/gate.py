@@ -17,7 +17,6 @@ import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
-from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.limits import Limits
@@ -178,7 +177,7 @@ def check_values(
         "fails": gate.fails,
         "compares": gate.compares,
         "layouts": gate.comparison.layouts,
-        "changed_files": changed_files(gate.comparison.new),
+        "changed_files": gate.comparison.new.changed_files,
         "cases": [
             {
                 **difference_figures(finding.difference, causes.get(finding.key, ())),
@@ -194,11 +193,6 @@ def check_values(
             for key, budget in gate.comparison.skipped_by_budget.items()
         ],
     }
-
-
-def changed_files(side: Side) -> dict[str, Any] | None:
-    """What of a side's build changed while it was measured, as all JSON has it."""
-    return None if side.changed_files is None else attrs.asdict(side.changed_files)
 
 
 def difference_figures(difference: Difference, causes: Sequence[str]) -> dict[str, Any]:

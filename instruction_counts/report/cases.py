@@ -116,7 +116,7 @@ def details(difference: Difference) -> Iterator[Section]:
         yield Block("Code", new or base, preformatted=True)
 
 
-def _figures(difference: Difference) -> Iterator[tuple[str, str, str]]:
+def _figures(difference: Difference) -> Iterator[tuple[str, ...]]:
     """The name of a figure, and its texts in base and new; empty where it is not known."""
     base, new = (
         Outcome(Status.SKIPPED) if record is None else record.outcome
@@ -125,7 +125,8 @@ def _figures(difference: Difference) -> Iterator[tuple[str, str, str]]:
     windows = _windows(base.instructions), _windows(new.instructions)
     yield "windows (instructions / iterations)", *windows
     if (layouts := difference.layouts) is not None:
-        yield "in other memory layouts", _listed(layouts.base), _listed(layouts.new)
+        counts = ([f"{count:,}" for count in side] for side in (layouts.base, layouts.new))
+        yield ("in other memory layouts", *map(" · ".join, counts))
     yield "median time (95% interval)", _time(base.times), _time(new.times)
     for metric in metrics():
         before, after = (outcome.metrics.get(metric.name) for outcome in (base, new))
@@ -135,10 +136,6 @@ def _figures(difference: Difference) -> Iterator[tuple[str, str, str]]:
 def _windows(counted: Instructions | None) -> str:
     windows = () if counted is None else counted.windows
     return " · ".join(f"{window.instructions:,} / {window.runs}" for window in windows)
-
-
-def _listed(counts: Iterable[int]) -> str:
-    return " · ".join(f"{count:,}" for count in counts)
 
 
 def _time(times: Times | None) -> str:

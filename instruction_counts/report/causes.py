@@ -34,22 +34,15 @@ def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tu
 
     What leads the comparison is called by its letter and name.
     """
-    key = difference.key
-    leading = {letter: cause for letter, cause in _lettered(shared) if key in cause.keys}
-    references = tuple(
-        f"{letter} {title(cause.members[0].first).rpartition(' ')[2]}"
-        for letter, cause in leading.items()
-    )
-    own = [
-        cause
-        for cause in difference.causes
-        if not any(group.has(key, cause) for group in leading.values())
-    ]
-    return references + texts(own[: max(0, CAUSES - len(references))])
+    key, own, references = difference.key, difference.causes, []
+    for letter, leading in _lettered(shared):
+        if key in leading.keys:
+            references.append(f"{letter} {title(leading.members[0].first).rpartition(' ')[2]}")
+            own = tuple(cause for cause in own if not leading.has(key, cause))
+    return (*references, *texts(own[: max(0, CAUSES - len(references))]))
 
 
 def _lettered(shared: SharedCauses) -> Iterator[tuple[str, LeadingCause]]:
-    """What leads a comparison, each with its letter."""
     return zip(string.ascii_uppercase, shared.leading, strict=False)
 
 
@@ -82,61 +75,55 @@ def _calls(amount: Fraction) -> str:
 
 
 def _bytecodes(cause: Cause) -> str:
-    base, new = (round(amount or 0) for amount in (cause.base, cause.new))
-    return (
-        f"edited, {new:,} bytecodes as before" if base == new else f"{base:,} → {new:,} bytecodes"
-    )
+    base, new = (f"{round(amount or 0):,}" for amount in (cause.base, cause.new))
+    return f"edited, {new} bytecodes as before" if base == new else f"{base} → {new} bytecodes"
 
 
 def _remark(cause: Cause) -> str:
     if cause.nameless_in:
         return f"no names in {cause.nameless_in}"
-    if cause.base is None:
-        return "new"
-    if cause.new is None:
-        return "gone"
+    if None in {cause.base, cause.new}:
+        return "new" if cause.base is None else "gone"
     calls = cause.more_calls
     return f"{'+' if calls > 0 else ''}{_calls(calls)}" if calls else ""
 
 
 def tables(shared: SharedCauses) -> list[Table]:
     """What explains most of the changes, with its share of them, where cases share anything."""
-    rows = []
-    for letter, cause in _lettered(shared):
-        share = "" if cause.share is None else cause.share
-        cells = (Cell(letter, Role.STRONG), share, len(cause.keys), _leading(cause))
-        rows.append(Row(cells, letter, indent=2))
-    known = [cause.share for cause in shared.leading if cause.share is not None]
-    if known:
-        more = f"{plural(shared.others, 'smaller cause')}, and " if shared.others else ""
-        text = f"{more}what single cases have alone"
-        rows.append(Row(["", 1 - sum(known), "", text], role=Role.DIM))
     columns = (
         Column("letter", ""),
         Column("share", "share", Unit.SHARE),
         Column("cases", "cases", Unit.COUNT),
         Column("cause", "what explains it"),
     )
+    known = {letter: cause.share for letter, cause in _lettered(shared) if cause.share is not None}
+    rows = []
+    for letter, cause in _lettered(shared):
+        cells = (Cell(letter, Role.STRONG), known.get(letter, ""), len(cause.keys), _leading(cause))
+        rows.append(Row(cells, letter, indent=2))
+    if known:
+        more = f"{plural(shared.others, 'smaller cause')}, and " if shared.others else ""
+        rest = ("", 1 - sum(known.values()), "", f"{more}what single cases have alone")
+        rows.append(Row(rest, role=Role.DIM))
     return [Table("causes", "", columns, rows)] if rows else []
 
 
 def _leading(leading: LeadingCause) -> str:
     first, *others = leading.members
-    named = [f"{title(first.first)}{_what(first)}"]
+    named = [f"{title(first.first)} ({_what(first)})"]
     named += [title(member.first) for member in others[: _NAMED - 1]]
     more = len(leading.members) - len(named)
     return f"{', '.join(named)}{f' and {more} more' if more > 0 else ''}"
 
 
 def _what(shared: SharedCause) -> str:
-    """By how much the cause changed: `` (6 calls fewer)``, `` (+10 to +20 bytecodes)``."""
+    """By how much the cause changed: ``6 calls fewer``, ``+10 to +20 bytecodes``."""
     different = {_change(cause) for cause in shared.causes.values()}
     if len(different) == 1:
-        return f" ({different.pop()})"
-    unit = "instructions" if shared.first.kind is CauseKind.NATIVE else shared.first.kind.unit.value
+        return different.pop()
     ends = sorted(map(round, shared.span), key=abs if shared.span[1] <= 0 else None)
     span = " to ".join(f"{end:+,}" if end else "0" for end in dict.fromkeys(ends))
-    return f" ({span} {unit})"
+    return f"{span} {shared.first.kind.unit.value}"
 
 
 def _change(cause: Cause) -> str:
@@ -167,9 +154,7 @@ def every_as_values(
             "cases": [
                 {
                     **key.as_values,
-                    "base": mine.base,
-                    "new": mine.new,
-                    "change": mine.change,
+                    **{name: getattr(mine, name) for name in ("base", "new", "change")},
                     "instructions": changes[key],
                 }
                 for key, mine in cause.causes.items()

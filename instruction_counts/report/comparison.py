@@ -58,12 +58,12 @@ _SAID_BY_THE_TABLE = {
     *(Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS, Reason.ONLY_IN_NEW, Reason.ONLY_IN_BASE),
 }
 _COLUMNS = (
-    Column("case", ""),
-    Column("base", "base", Unit.COUNT),
-    Column("new", "new", Unit.COUNT),
-    Column("change", "change", Unit.CHANGE),
-    Column("relative", "%", Unit.RELATIVE),
-    Column("noise", "±", Unit.SPREAD),
+    Column("case", "", of=lambda case: name_of(case.key)),
+    Column("base", "base", Unit.COUNT, of=lambda case: _count(case.base_count, case.base)),
+    Column("new", "new", Unit.COUNT, of=lambda case: _count(case.new_count, case.new)),
+    Column("change", "change", Unit.CHANGE, of=lambda case: change_cell(case.change, case)),
+    Column("relative", "%", Unit.RELATIVE, of=lambda case: change_cell(case.relative, case)),
+    Column("noise", "±", Unit.SPREAD, of=lambda case: (case.noise_origin and case.noise) or ""),
 )
 _LEGEND = (
     "Instructions per iteration. Python, eager and forward unless stated otherwise; "
@@ -74,7 +74,7 @@ _LEGEND = (
 def comparison_document(
     comparison: Comparison,
     names: Sequence[str] = (),
-    tests: Sequence[CaseTest] | None = None,
+    tests: tuple[CaseTest, ...] | None = None,
     limits: Block | None = None,
 ) -> Document:
     """All that a comparison says.
@@ -83,7 +83,7 @@ def comparison_document(
     limits make of it.
     """
     shared = shared_causes(comparison.differences)
-    values = [_difference_values(difference) for difference in comparison.differences]
+    cases = [case_values(difference) for difference in comparison.differences]
     tables = tuple(_tables(comparison, shared))
     return Document(
         "comparison",
@@ -93,9 +93,24 @@ def comparison_document(
         notes=_notes(comparison, has_tables=bool(tables)),
         next_command=_next(comparison.differences, tables, names),
         longest=LONGEST_COMMENT,
-        data=_values(comparison, shared, values),
-        records=_records(values),
-        tests=None if tests is None else tuple(tests),
+        data={
+            "format_version": FORMAT_VERSION,
+            "base": side_values(comparison.base),
+            "new": side_values(comparison.new),
+            "disagreements": comparison.disagreements,
+            "min_effect": comparison.min_effect,
+            "layouts": comparison.layouts,
+            "tally": {verdict.value: number for verdict, number in comparison.tally.items()},
+            "mean_change": _geometric_mean(comparison.differences),
+            "cases": cases,
+            "causes": causes.every_as_values(shared, comparison.differences),
+            "skipped_by_budget": [
+                {**key.as_values, "time_budget": budget}
+                for key, budget in comparison.skipped_by_budget.items()
+            ],
+        },
+        records=case_records(cases),
+        tests=tests,
     )
 
 
@@ -160,8 +175,16 @@ def cases_table(
     folded: bool = False,
 ) -> Table:
     """Cases with what is said of each, the largest relative change first."""
-    found = sorted(cases, key=lambda case: -abs(case[0].relative or 0))
-    rows = (_row(difference, said) for difference, said in found)
+    rows = (
+        Row(
+            [column.of(case) for column in _COLUMNS],
+            name_of(case.key),
+            causes.why(said),
+            indent=2,
+            details=tuple(details(case)),
+        )
+        for case, said in sorted(cases, key=lambda pair: -abs(pair[0].relative or 0))
+    )
     more = "--limit 0 shows all"
     table = Table(
         name, title, _COLUMNS, rows, role, remark=remark, shown=SHOWN, more=more, folded=folded
@@ -169,18 +192,11 @@ def cases_table(
     return table.without_empty_columns()
 
 
-def _row(difference: Difference, said: tuple[str, ...]) -> Row:
-    change, name, noise = difference.change, name_of(difference.key), difference.noise
-    role = Role.of_change(change)
-    cells = (
-        name,
-        _count(difference.base_count, difference.base),
-        _count(difference.new_count, difference.new),
-        Cell("" if change is None else change, role),
-        Cell("" if difference.relative is None else difference.relative, role),
-        noise if difference.noise_origin and noise else "",
-    )
-    return Row(cells, name, causes.why(said), indent=2, details=tuple(details(difference)))
+def change_cell(amount: float | None, difference: Difference | None) -> Cell:
+    """A change of a case, absolute or relative; nothing where it is not known."""
+    if amount is None or difference is None:
+        return Cell("")
+    return Cell(amount, Role.of_change(difference.change))
 
 
 def _count(count: int | None, record: Record | None) -> Cell:
@@ -228,12 +244,10 @@ def reason_of(difference: Difference) -> str:
 
 
 def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
-    """What differs, the worst first."""
     models = Models(comparison.base.records.values())
-    by_output: dict[bool, list[Difference]] = {True: [], False: []}
-    for difference in comparison.differences:
-        by_output[difference.reason is Reason.OUTPUT_DIFFERS].append(difference)
-    differing, others = by_output[True], by_output[False]
+    every = comparison.differences
+    differing = [case for case in every if case.reason is Reason.OUTPUT_DIFFERS]
+    others = [case for case in every if case.reason is not Reason.OUTPUT_DIFFERS]
     changed = [case for case in others if case.verdict is Verdict.SAME and case.metrics]
     groups = [
         ("output", "OUTPUT DIFFERS", Role.BAD, differing, "the builds compute different values"),
@@ -264,9 +278,7 @@ def _how_sure(differences: Sequence[Difference]) -> str:
         "not verified": len(differences) - counted - certain,
     }
     known = {text: many for text, many in parts.items() if many}
-    if len(known) == 1:
-        return next(iter(known))
-    return ", ".join(f"{many:,} {text}" for text, many in known.items())
+    return ", ".join(known if len(known) == 1 else (f"{n:,} {text}" for text, n in known.items()))
 
 
 def skipped_notes(comparison: Comparison) -> list[Line]:
@@ -319,43 +331,23 @@ def _next(differences: Sequence[Difference], tables: Sequence[Table], names: Seq
     return f"explain {shlex.join(names)} {selector(first.key, [case.key for case in differences])}"
 
 
-def _values(
-    comparison: Comparison, shared: SharedCauses, cases: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    return {
-        "format_version": FORMAT_VERSION,
-        "base": _side_values(comparison.base),
-        "new": _side_values(comparison.new),
-        "disagreements": [attrs.asdict(found) for found in comparison.disagreements],
-        "min_effect": attrs.asdict(comparison.min_effect),
-        "layouts": comparison.layouts,
-        "tally": {verdict.value: number for verdict, number in comparison.tally.items()},
-        "mean_change": _geometric_mean(comparison.differences),
-        "cases": list(cases),
-        "causes": causes.every_as_values(shared, comparison.differences),
-        "skipped_by_budget": [
-            {**key.as_values, "time_budget": budget}
-            for key, budget in comparison.skipped_by_budget.items()
-        ],
-    }
-
-
-def _side_values(side: Side) -> dict[str, Any]:
+def side_values(side: Side) -> dict[str, Any]:
+    """A side by names, without its cases."""
     return {
         "title": side.title,
         "engine": side.engine,
-        "fingerprint": attrs.asdict(side.fingerprint),
-        "changed_files": gate.changed_files(side),
+        "fingerprint": side.fingerprint,
+        "changed_files": side.changed_files,
     }
 
 
-def _difference_values(difference: Difference) -> dict[str, Any]:
+def case_values(difference: Difference) -> dict[str, Any]:
     """A compared case by names."""
     return {
         **gate.difference_figures(difference, causes.texts(difference.causes)),
-        "layouts": difference.layouts and attrs.asdict(difference.layouts),
-        "time": difference.time and attrs.asdict(difference.time),
-        "output": difference.output and attrs.asdict(difference.output),
+        "layouts": difference.layouts,
+        "time": difference.time,
+        "output": difference.output,
         "metrics": {
             change.metric.name: {"base": change.base, "new": change.new, "verdict": change.verdict}
             for change in difference.metrics
@@ -363,12 +355,8 @@ def _difference_values(difference: Difference) -> dict[str, Any]:
     }
 
 
-def case_records(differences: Iterable[Difference]) -> Table:
-    """One line for each case, with numbers as they are."""
-    return _records([_difference_values(difference) for difference in differences])
-
-
-def _records(cases: Iterable[dict[str, Any]]) -> Table:
+def case_records(cases: Iterable[dict[str, Any]]) -> Table:
+    """One line for each of these `case_values`."""
     figures = ("verdict", "reason", "verified", "base", "new", "change", "relative")
     named = (*KEY_NAMES[1:], *figures, "noise", "noise_origin")
     sides = ("base", "new")
@@ -377,7 +365,7 @@ def _records(cases: Iterable[dict[str, Any]]) -> Table:
         [
             "/".join(values["label"]),
             *(values[name] for name in named),
-            *((values["time"] or {}).get(f"{side}_s") for side in sides),
+            *(values["time"] and getattr(values["time"], f"{side}_s") for side in sides),
             " · ".join(values["causes"]),
             *(values["metrics"].get(name, {}).get(side) for name, side in judged),
         ]

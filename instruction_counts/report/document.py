@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
@@ -97,6 +97,8 @@ class Column:
     """What stands above the headings of neighbours that belong together: ``Python``."""
     bars: bool = False
     """Whether a terminal shows a bar beside each value, as long as the value is large."""
+    of: Callable[[Any], Value | Cell] = attrs.field(default=str, eq=False, repr=False)
+    """What it holds of an item, for `table_of`."""
 
 
 @attrs.frozen
@@ -115,14 +117,6 @@ class Row:
     """What unfolds below the row where there is room for it: on a page, not in a terminal."""
 
 
-def _as_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
-    return tuple(columns)
-
-
-def _as_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
-    return tuple(rows)
-
-
 @attrs.frozen
 class Table:
     """Rows under headings."""
@@ -130,8 +124,8 @@ class Table:
     name: str
     """In CSV and JSON: ``worse``."""
     title: str
-    columns: tuple[Column, ...] = attrs.field(converter=_as_columns)
-    rows: tuple[Row, ...] = attrs.field(converter=_as_rows)
+    columns: tuple[Column, ...] = attrs.field(converter=tuple[Column, ...])
+    rows: tuple[Row, ...] = attrs.field(converter=tuple[Row, ...])
     role: Role = Role.STRONG
     """Of its title."""
     total: Row | None = None
@@ -157,12 +151,20 @@ class Table:
         if not hidden:
             return (*rows, self.total), 0
         rest: list[Value] = [f"… {hidden:,} more"]
-        for whole, *shown in [*zip(self.total.cells, *(row.cells for row in rows), strict=True)][
-            1:
-        ]:
-            known = sum(cell.value for cell in shown if isinstance(cell.value, int | float))
+        for place, whole in enumerate(self.total.cells[1:], 1):
+            shown = [row.cells[place].value for row in rows]
+            known = sum(value for value in shown if isinstance(value, int | float))
             rest.append(whole.value - known if isinstance(whole.value, int | float) else "")
         return (*rows, Row(rest, indent=self.total.indent), self.total), hidden
+
+    def bars(self, rows: Sequence[Row]) -> tuple[float, ...]:
+        """How long the bar of each of these rows is, from 0 to 1; rows of sums have none."""
+        place = next((at for at, column in enumerate(self.columns) if column.bars), 0)
+        sizes = [
+            abs(value) if isinstance(value, int | float) and row.role is Role.PLAIN else 0
+            for row, value in ((row, row.cells[place].value) for row in rows)
+        ]
+        return tuple(size / (max(sizes) or 1) for size in sizes)
 
     def column(self, key: str) -> tuple[Value, ...]:
         """The values of the column with that key, from the first row on."""
@@ -171,10 +173,11 @@ class Table:
 
     def without_empty_columns(self) -> Table:
         """The table without columns in which nothing is known, but for the first."""
+        empty = {"", None}
         kept = [
             place
-            for place in range(len(self.columns))
-            if not place or any(row.cells[place].value not in ("", None) for row in self.rows)
+            for place, column in enumerate(self.columns)
+            if not place or not empty.issuperset(self.column(column.key))
         ]
         rows = (attrs.evolve(row, cells=[row.cells[at] for at in kept]) for row in self.rows)
         return attrs.evolve(self, columns=[self.columns[at] for at in kept], rows=rows)
@@ -220,7 +223,7 @@ class Chart:
 
     title: str
     kind: ChartKind
-    series: tuple[Series, ...]
+    series: tuple[Series, ...] = attrs.field(converter=tuple[Series, ...])
     x: str = ""
     """What an axis shows, with its unit."""
     y: str = ""
@@ -240,10 +243,6 @@ def treemap(title: str, sizes: Iterable[tuple[tuple[str, ...], int]]) -> Chart:
 
 
 Section: TypeAlias = Table | Block | Chart
-
-
-def _as_sections(sections: Iterable[Section]) -> tuple[Section, ...]:
-    return tuple(sections)
 
 
 @attrs.frozen
@@ -273,7 +272,7 @@ class Document:
     """What somebody reads who reads one line: the tally, or the verdict."""
     facts: Table | None = None
     """What was measured, or compared: with two columns of values, only what differs."""
-    sections: tuple[Section, ...] = attrs.field(default=(), converter=_as_sections)
+    sections: tuple[Section, ...] = attrs.field(default=(), converter=tuple[Section, ...])
     notes: tuple[Line, ...] = attrs.field(default=(), converter=as_lines)
     """What to know before the numbers are believed."""
     next_command: str = ""
@@ -303,13 +302,16 @@ class Document:
 def table_of(
     name: str,
     title: str,
-    columns: Mapping[Column, Callable[[_Item], Value | Cell]],
+    columns: Sequence[Column],
     items: Iterable[_Item],
     key: Callable[[_Item], str] = lambda _: "",
+    indent: int = 0,
     **more: Any,
 ) -> Table:
     """A row for each of the items: columns say what they hold of it, and ``key`` what names it."""
-    rows = (Row([cell(item) for cell in columns.values()], key(item)) for item in items)
+    rows = (
+        Row([column.of(item) for column in columns], key(item), indent=indent) for item in items
+    )
     return Table(name, title, columns, rows, **more)
 
 

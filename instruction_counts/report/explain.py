@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any, TypeVar
 
 import attrs
@@ -23,16 +22,14 @@ from instruction_counts.analysis.attribution.functions import (
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.attribution.profiles import speedscope
-from instruction_counts.analysis.verdicts.sides import Side, disagreements
+from instruction_counts.analysis.verdicts.sides import disagreements
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.executed import Executed, SourceChange
 from instruction_counts.domain.metrics import ALLOCATIONS
-from instruction_counts.domain.outcomes import Instructions
-from instruction_counts.domain.records import Record
-from instruction_counts.gate.gate import changed_files as file_changes
+from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title
-from instruction_counts.report.comparison import changed_files
+from instruction_counts.report.comparison import changed_files, side_values
 from instruction_counts.report.document import (
     Block,
     Cell,
@@ -67,6 +64,7 @@ _EXPLAINED_CALLERS = 3
 _CALLERS = 5
 _LONGEST_VALUE = 24
 _LONGEST_NAME = 48
+_FUNCTION_COLUMNS = ("calls", "layer")
 _TOTALS = ("python", "bytecodes", "operator_calls")
 _RECORD = ("function", "library", "layer", "base", "new", "change", "base_calls", "new_calls")
 
@@ -85,7 +83,7 @@ def explanation_document(
     wanted = {*sections, *(() if sources is None else (SOURCE,))}
     parts = {
         "python": _python(explained),
-        "operator": _operators(explained),
+        "operator": _changed(explained, CauseKind.OPERATOR, "operators", "by operator"),
         SOURCE: source_lines.blocks(sources or ()),
         "layer": _shares(explained, "layers", "by layer", explained.difference.by_layer()),
         "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
@@ -96,7 +94,7 @@ def explanation_document(
     return Document(
         "explanation",
         explained.key.title,
-        answer=_answer(explained),
+        answer=_answer(explained) if _is_pair(explained) else (),
         facts=_facts(explained),
         sections=(part for name, found in parts.items() if name in wanted for part in found),
         notes=_notes(explained, wanted),
@@ -111,23 +109,17 @@ def _is_pair(explained: Explained) -> bool:
     return len(explained.sides) > 1
 
 
-def _records_of(explained: Explained) -> list[Record]:
-    return [side.records[explained.key] for side in explained.sides]
+def _outcomes(explained: Explained) -> list[Outcome]:
+    return [side.records[explained.key].outcome for side in explained.sides]
 
 
 def _counts(explained: Explained) -> list[Instructions]:
-    counts = [record.outcome.instructions for record in _records_of(explained)]
+    counts = [outcome.instructions for outcome in _outcomes(explained)]
     assert all(counts), "a case that was not counted is not explained"
     return [found for found in counts if found is not None]
 
 
-def _executed(explained: Explained) -> list[Executed | None]:
-    return [record.outcome.executed for record in _records_of(explained)]
-
-
 def _answer(explained: Explained) -> Iterator[Line]:
-    if not _is_pair(explained):
-        return
     base, new = (found.per_run for found in _counts(explained))
     if base == new:
         yield Line("no change in instructions per iteration", Role.STRONG)
@@ -151,28 +143,26 @@ def _facts(explained: Explained) -> Table:
 
 
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
-    """What to know before the numbers are believed."""
     if _is_pair(explained):
         yield from map(Line, _doubts_of_pair(explained))
+    outcomes = _outcomes(explained)
     unknown = [
         side.title
-        for side, executed in zip(explained.sides, _executed(explained), strict=True)
-        if executed is None
+        for side, outcome in zip(explained.sides, outcomes, strict=True)
+        if outcome.executed is None
     ]
     if unknown and wanted & {"python", "operator"}:
         titles = " and ".join(unknown)
         yield Line(f"Python functions and operators were not stored for {titles}.")
-    for side, found in zip(explained.sides, _counts(explained), strict=True):
+    for side, outcome, found in zip(explained.sides, outcomes, _counts(explained), strict=True):
         if doubt := changed_files(side):
             yield Line(f"{side.title}: files changed during the run: {doubt}", Role.WARNING)
         if not found.exact:
-            names = ", ".join(short(name, 40) for name in found.varying)
+            names = "".join(f"; {short(name, 40)}" for name in found.varying)
             yield Line(
-                f"~ {side.title}: the windows do not agree (spread {found.spread:,}"
-                f"{f'; {names}' if names else ''})."
+                f"~ {side.title}: the windows do not agree (spread {found.spread:,}{names})."
             )
-        functions = side.records[explained.key].outcome.functions
-        if functions is not None and not functions.calls:
+        if outcome.functions is not None and not outcome.functions.calls:
             yield Line(f"{side.title} was stored without calls: no callers, flat flame graphs.")
     yield Line(
         "Flame graph: --output FILE.html, or FILE.speedscope.json for speedscope.app", Role.DIM
@@ -180,14 +170,13 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
 
 
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:
-    base, new = explained.sides
     if not _same_definition(explained):
         yield "The definitions differ: base and new did not run the same code."
     differing = [
         found.name
         if max(len(found.base), len(found.new)) > _LONGEST_VALUE
         else f"{found.name} ({found.base or '–'} → {found.new or '–'})"
-        for found in disagreements(base, new)
+        for found in disagreements(*explained.sides)
     ]
     if differing:
         yield f"What differs: {'; '.join(differing)}."
@@ -207,7 +196,7 @@ def _doubts_of_pair(explained: Explained) -> Iterator[str]:
 
 
 def _same_definition(explained: Explained) -> bool:
-    return len({record.definition_hash for record in _records_of(explained)}) == 1
+    return len({side.records[explained.key].definition_hash for side in explained.sides}) == 1
 
 
 @attrs.frozen
@@ -232,20 +221,15 @@ def _table(
     unit: str,
     items: Sequence[_Item],
     more: Sequence[str] = (),
-    *,
     shown_rows: int | None = SHOWN,
 ) -> Table:
     """Rows with base, new and change, or with one amount and its share; their sums come last."""
     is_pair = _is_pair(explained)
     base, new = (sum(getattr(item, side) or 0 for item in items) for side in _SIDES)
+    columns = [Column(unit, unit, Unit.COUNT), Column("share", "share", Unit.SHARE)]
     if is_pair:
-        columns = [
-            Column("base", "base", Unit.COUNT),
-            Column("new", "new", Unit.COUNT),
-            Column("change", "change", Unit.CHANGE, bars=not more),
-        ]
-    else:
-        columns = [Column(unit, unit, Unit.COUNT), Column("share", "share", Unit.SHARE)]
+        columns = [Column(side, side, Unit.COUNT) for side in _SIDES]
+        columns.append(Column("change", "change", Unit.CHANGE, bars=not more))
 
     def row(item: _Item, role: Role = Role.PLAIN) -> Row:
         change, remark = item.change, item.remark
@@ -255,7 +239,8 @@ def _table(
             else (Cell(item.new, remark=remark), (item.new or 0) / new if new else "")
         )
         last = item.more or ("",) * len(more)
-        return Row([item.name, *amounts, *(Cell(text, Role.DIM) for text in last)], "", (), 2, role)
+        cells = (item.name, *amounts, *(Cell(text, Role.DIM) for text in last))
+        return Row(cells, indent=2, role=role)
 
     return Table(
         name,
@@ -279,35 +264,32 @@ def _rounded(changes: Sequence[_Change]) -> Iterator[tuple[_Change, int | None, 
     return zip(changes, *sides, strict=True)
 
 
-def _python(explained: Explained) -> Iterator[Section]:
-    sides = _executed(explained)
-    known = [side for side in sides if side is not None and side.bytecodes is not None]
-    versions = {side.python for side in known}
-    if len(known) < len(sides):
-        return
-    if len(versions) > 1:
-        text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
-        yield Block("", [text])
-        return
-    yield _changed(explained, known, CauseKind.PYTHON, "python", "by Python function")
-
-
-def _operators(explained: Explained) -> Iterator[Section]:
-    known = [side for side in _executed(explained) if side is not None]
-    if len(known) == len(explained.sides):
-        yield _changed(explained, known, CauseKind.OPERATOR, "operators", "by operator")
-
-
-def _executed_causes(base: Executed, new: Executed, kind: CauseKind) -> list[Cause]:
+def _executed(explained: Explained, kind: CauseKind) -> list[Cause] | None:
+    """All that the sides execute of a kind; None where that is not known, or not comparable."""
+    *before, new = (outcome.executed for outcome in _outcomes(explained))
+    base = before[0] if before else new and Executed((), (), new.python)
+    if base is None or new is None:
+        return None
+    is_known = None not in {base.bytecodes, new.bytecodes} and base.python == new.python
+    if kind is CauseKind.PYTHON and not is_known:
+        return None
     return [cause for cause in executed_on_both(base, new) if cause.kind is kind]
 
 
-def _changed(
-    explained: Explained, known: Sequence[Executed], kind: CauseKind, name: str, heading: str
-) -> Section:
+def _python(explained: Explained) -> Iterator[Section]:
+    known = [outcome.executed for outcome in _outcomes(explained)]
+    versions = {side.python for side in known if side is not None and side.bytecodes is not None}
+    if len(versions) > 1:
+        text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
+        yield Block("", [text])
+    yield from _changed(explained, CauseKind.PYTHON, "python", "by Python function")
+
+
+def _changed(explained: Explained, kind: CauseKind, name: str, heading: str) -> Iterator[Section]:
     """A table of what changed, or of all that one side has; a line where nothing changed."""
-    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
-    every = _executed_causes(base, known[-1], kind)
+    every = _executed(explained, kind)
+    if every is None:
+        return
     items = [
         _Item(
             title(cause),
@@ -319,15 +301,19 @@ def _changed(
         if cause.edited or cause.change
     ]
     if not items:
-        return Block("", [f"{heading}: none of {len(every):,} changed"])
+        yield Block("", [f"{heading}: none of {len(every):,} changed"])
+        return
     many = f", {len(items):,} of {len(every):,} changed" if _is_pair(explained) else ""
-    return _table(explained, name, f"{heading}{many}", kind.unit.value, items)
+    yield _table(explained, name, f"{heading}{many}", kind.unit.value, items)
 
 
 def _shares(
     explained: Explained, name: str, title: str, shares: Sequence[Share]
 ) -> Iterator[Section]:
-    remarks = {Layer.ALLOCATOR.value: _allocations(explained)}
+    found = [outcome.metrics.get(ALLOCATIONS.name) for outcome in _outcomes(explained)]
+    amounts = " → ".join(f"{amount:,}" for amount in dict.fromkeys(found) if amount is not None)
+    allocated = f"{amounts} allocation{'' if amounts == '1' else 's'}"
+    remarks = {} if None in found else {Layer.ALLOCATOR.value: allocated}
     items = [
         _Item(share.title, before, after, remark=remarks.get(share.title, ""))
         for share, before, after in _rounded([share for share in shares if share.base or share.new])
@@ -335,21 +321,13 @@ def _shares(
     yield _table(explained, name, title, "instructions", items, shown_rows=None)
 
 
-def _allocations(explained: Explained) -> str:
-    found = [record.outcome.metrics.get(ALLOCATIONS.name) for record in _records_of(explained)]
-    amounts = [f"{amount:,}" for amount in dict.fromkeys(found) if amount is not None]
-    if None in found:
-        return ""
-    return f"{' → '.join(amounts)} allocation{'' if amounts == ['1'] else 's'}"
-
-
 def _functions(explained: Explained) -> Iterator[Section]:
     difference, is_pair = explained.difference, _is_pair(explained)
     found = [
-        (function, _item(function.key, function, before, after, is_pair=is_pair))
+        (function.key, _item(function.key, function, before, after, is_pair=is_pair))
         for function, before, after in _rounded(difference.functions)
+        if (after or 0) != (before or 0)
     ]
-    found = [pair for pair in found if (pair[1].change if is_pair else pair[1].new)]
     if is_pair and not found:
         yield Block("", ["No function costs more or less than before."])
         return
@@ -357,17 +335,14 @@ def _functions(explained: Explained) -> Iterator[Section]:
     heading = f"by function{changed if is_pair else f' ({len(found):,})'}"
     found.sort(key=lambda pair: -abs(pair[1].change))
     items = [item for _, item in found]
-    yield _table(explained, "functions", heading, "instructions", items, ("calls", "layer"))
-    if not is_pair:
-        return
-    called = [(function, difference.callers(function.key)) for function, _ in found[:SHOWN]]
-    for function, callers in [pair for pair in called if pair[1]][:_EXPLAINED_CALLERS]:
+    yield _table(explained, "functions", heading, "instructions", items, _FUNCTION_COLUMNS)
+    called = [(key, difference.callers(key)) for key, _ in found[:SHOWN] if is_pair]
+    for key, callers in [pair for pair in called if pair[1]][:_EXPLAINED_CALLERS]:
         items = [
             _item(call.caller, call, before, after) for call, before, after in _rounded(callers)
         ]
-        heading = f"callers of {short(function.key.name, _LONGEST_NAME)}, inclusive"
-        columns = ("calls", "layer")
-        yield _table(explained, "callers", heading, "", items, columns, shown_rows=_CALLERS)
+        heading = f"callers of {short(key.name, _LONGEST_NAME)}, inclusive"
+        yield _table(explained, "callers", heading, "", items, _FUNCTION_COLUMNS, _CALLERS)
 
 
 def _item(
@@ -379,11 +354,9 @@ def _item(
     is_pair: bool = True,
 ) -> _Item:
     """A function with its calls on both sides; once where that is the same."""
-    calls = [change.base_calls, change.new_calls]
-    if not is_pair or calls[0] == calls[1]:
-        text = "" if calls[1] is None else shown(calls[1])
-    else:
-        text = " → ".join("?" if number is None else shown(number) for number in calls)
+    calls = dict.fromkeys((change.base_calls, change.new_calls) if is_pair else (change.new_calls,))
+    known = ["?" if number is None else shown(number) for number in calls]
+    text = "" if known == ["?"] else " → ".join(known)
     return _Item(short(key.name, _LONGEST_NAME), base, new, (text, key.layer.value))
 
 
@@ -395,102 +368,81 @@ def _profiles(explained: Explained) -> dict[str, Any]:
 
 def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dict[str, Any]:
     """All functions and calls, those that did not change, too; of one side, base is null."""
-    difference = explained.difference
-    *before, new = explained.sides
-    base = before[0] if before else None
-    counts = [found.per_run for found in _counts(explained)]
+    difference, is_pair = explained.difference, _is_pair(explained)
+    counts = _counts(explained)
+    sides = [
+        {
+            **side_values(side),
+            "torch": side.fingerprint.torch,
+            "instructions": counted.per_run,
+            "exact": counted.exact,
+            "spread": counted.spread,
+            "metrics": side.records[explained.key].outcome.metrics,
+        }
+        for side, counted in zip(explained.sides, counts, strict=True)
+    ]
     return {
         "explain_version": FORMAT_VERSION,
         **explained.key.as_values,
-        "base": base and _side_values(explained, base),
-        "new": _side_values(explained, new),
-        "change": base and counts[-1] - counts[0],
+        "base": sides[0] if is_pair else None,
+        "new": sides[-1],
+        "change": counts[1].per_run - counts[0].per_run if is_pair else None,
         "same_definition": _same_definition(explained),
-        "disagreements": [
-            {"name": found.name, "base": found.base, "new": found.new}
-            for found in (disagreements(base, new) if base else ())
-        ],
-        "causes": list(texts(top_causes(difference))) if base else [],
+        "disagreements": list(disagreements(*explained.sides)) if is_pair else [],
+        "causes": texts(top_causes(difference)) if is_pair else [],
         "executed": _executed_values(explained),
-        "sources": sources and [attrs.asdict(source) for source in sources],
-        "layers": [_changes(share, name=share.title) for share in difference.by_layer()],
-        "libraries": [_changes(share, name=share.title) for share in difference.by_library()],
+        "sources": sources,
+        "layers": [_amounts(share, name=share.title) for share in difference.by_layer()],
+        "libraries": [_amounts(share, name=share.title) for share in difference.by_library()],
         "functions": [
-            _changes(
-                function,
-                function=function.key.name,
-                library=function.key.library,
-                layer=function.key.layer.value,
-                **_calls(function),
+            _amounts(
+                found,
+                function=found.key.name,
+                library=found.key.library,
+                layer=found.key.layer,
             )
-            for function in difference.functions
+            for found in difference.functions
         ],
         "calls": [
-            _changes(
+            _amounts(
                 call,
                 caller=call.caller.name,
                 caller_library=call.caller.library,
                 callee=call.key.name,
                 callee_library=call.key.library,
-                **_calls(call),
             )
             for call in difference.calls
         ],
     }
 
 
-def _changes(found: Any, **names: Any) -> dict[str, Any]:
-    amounts = {"base": found.base, "new": found.new, "change": found.delta}
-    return {**names, **{name: _number(amount) for name, amount in amounts.items()}}
-
-
-def _calls(found: FunctionChange) -> dict[str, Any]:
-    return {"base_calls": _number(found.base_calls), "new_calls": _number(found.new_calls)}
-
-
-def _side_values(explained: Explained, side: Side) -> dict[str, Any]:
-    outcome = side.records[explained.key].outcome
-    found = outcome.instructions
-    return {
-        "title": side.title,
-        "engine": side.engine,
-        "torch": side.fingerprint.torch,
-        "changed_files": file_changes(side),
-        "instructions": found and found.per_run,
-        "exact": found and found.exact,
-        "spread": found and found.spread,
-        "metrics": dict(outcome.metrics),
-    }
+def _amounts(found: FunctionChange | Share, **names: Any) -> dict[str, Any]:
+    known = ("base", "new", "base_calls", "new_calls")
+    amounts = {name: getattr(found, name) for name in known if hasattr(found, name)}
+    return {**names, **amounts, "change": found.delta}
 
 
 def _executed_values(explained: Explained) -> dict[str, Any]:
     """Totals of a side as far as known; rows where both are, of functions if Python is the same."""
-    *before, new = _executed(explained)
-    base = before[0] if before else None
-    functions = operators = None
-    if new is not None and (base is not None or not before):
-        old = base or Executed((), (), new.python)
-        operators = [
-            {"backward": cause.backward, **_named(cause)}
-            for cause in _executed_causes(old, new, CauseKind.OPERATOR)
-        ]
-        if new.bytecodes is not None and old.python == new.python:
-            functions = [
-                {"file": cause.where, "line": cause.line, "edited": cause.edited, **_named(cause)}
-                for cause in _executed_causes(old, new, CauseKind.PYTHON)
-            ]
-    totals = {
-        name: side and {key: getattr(side, key) for key in _TOTALS}
-        for name, side in (("base", base), ("new", new))
+    totals = [
+        executed and {name: getattr(executed, name) for name in _TOTALS}
+        for executed in (outcome.executed for outcome in _outcomes(explained))
+    ]
+    functions, operators = (
+        _executed(explained, kind) for kind in (CauseKind.PYTHON, CauseKind.OPERATOR)
+    )
+    return {
+        "base": totals[0] if _is_pair(explained) else None,
+        "new": totals[-1],
+        "functions": functions
+        and [
+            {"file": cause.where, "line": cause.line, "edited": cause.edited, **_named(cause)}
+            for cause in functions
+        ],
+        "operators": operators
+        and [{"backward": cause.backward, **_named(cause)} for cause in operators],
     }
-    return {**totals, "functions": functions, "operators": operators}
 
 
 def _named(cause: Cause) -> dict[str, Any]:
-    return {"name": cause.name, "base": cause.base, "new": cause.new, "change": cause.change}
-
-
-def _number(amount: Fraction | None) -> int | float | None:
-    if amount is None:
-        return None
-    return float(amount) if amount.denominator > 1 else int(amount)
+    return {name: getattr(cause, name) for name in ("name", "base", "new", "change")}

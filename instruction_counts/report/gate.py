@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -29,11 +29,9 @@ from instruction_counts.report.document import (
     Role,
     Table,
     Unit,
-    Value,
     table_of,
 )
 from instruction_counts.report.format import plural
-from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
 from instruction_counts.system.program import PROGRAM
 
 _SHOWN_BY_A_REMARK = 5
@@ -49,20 +47,17 @@ _ROLES = {
 def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
     """A check: its verdict, what fails first, then all else that is no longer as it was."""
     comparison = gate.comparison
-    shared = shared_causes(comparison.differences)
+    compared, shared = report.comparison_document(comparison), shared_causes(comparison.differences)
     by_case = {case.key: causes.texts(case.causes) for case in comparison.differences}
     is_bad = gate.fails or not gate.compares or interrupted
     verdict = Line(verdict_text(gate, interrupted=interrupted), Role.BAD if is_bad else Role.STRONG)
-    every = causes.every_as_values(shared, comparison.differences)
-    return Document(
-        "check",
-        answer=[verdict, report.tally(comparison)],
-        facts=report.facts(comparison),
+    return attrs.evolve(
+        compared,
+        kind="check",
+        answer=[verdict, *compared.answer],
         sections=(*causes.tables(shared), *_sections(gate, shared)),
         notes=report.skipped_notes(comparison),
-        longest=LONGEST_COMMENT,
-        data=check_values(gate, by_case, every),
-        records=report.case_records(comparison.differences),
+        data=check_values(gate, by_case, compared.data["causes"]),
         tests=case_tests(gate),
     )
 
@@ -102,12 +97,9 @@ def verdict_text(gate: Gate, *, interrupted: bool = False) -> str:
     """The whole in one line: ``FAILS: 2 of 300 cases fail the limits; 1 at the edge …``."""
     failing = len(gate.at(Level.FAILS))
     cases = plural(len(gate.findings), "case")
-    if interrupted:
-        said = "INTERRUPTED"
-    elif gate.fails:
-        said = "FAILS"
-    else:
-        said = "PASSES" if gate.compares else "NOTHING WAS COMPARED"
+    said = "PASSES" if gate.compares else "NOTHING WAS COMPARED"
+    if interrupted or gate.fails:
+        said = "INTERRUPTED" if interrupted else "FAILS"
     parts = {
         "over the limit (not enforced)": 0 if gate.fails else failing,
         "at the edge of a hard limit": len(gate.at(Level.EDGE)),
@@ -166,16 +158,14 @@ def acceptance_document(found: Acceptance, *, pruned: bool) -> Document:
     ]
     changed = [report.cases_table("cases", "ACCEPTED", Role.STRONG, said)] if said else []
     doubt = report.changed_files(found.comparison.new)
-    notes = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
-    absent = "dropped" if pruned else "kept (--prune drops them)"
-    for text, keys in {
+    doubts = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
+    cases = {
         "Counts kept, as they differ by noise alone": found.kept,
-        f"Not in the run, and {absent}": found.absent,
+        f"Not in the run, and {'dropped' if pruned else 'kept (--prune drops them)'}": found.absent,
         "Not counted in the run, and kept": found.uncounted,
-    }.items():
-        if keys:
-            notes.append(Line(f"{text}: {plural(len(keys), 'case')}"))
-    return Document("acceptance", sections=changed, notes=notes)
+    }
+    notes = (f"{text}: {plural(len(keys), 'case')}" for text, keys in cases.items() if keys)
+    return Document("acceptance", sections=changed, notes=[*doubts, *notes])
 
 
 def _accepted(
@@ -191,21 +181,23 @@ def _accepted(
 
 def baseline_document(baseline: Baseline) -> Document:
     """What a baseline holds: what it was recorded with, and a line for each case."""
-    facts: Mapping[Column, Callable[[tuple[str, Any]], Value]] = {
-        Column("fact", ""): lambda fact: fact[0].replace("_", " "),
-        Column("value", ""): lambda fact: str(fact[1] or "none"),
-    }
-    columns: Mapping[Column, Callable[[BaselineCase], Value | Cell]] = {
-        Column("case", ""): lambda case: name_of(case.key),
-        Column("instructions", "instructions", Unit.COUNT): lambda case: Cell(
-            case.instructions, approximate=not case.exact
+    facts = [
+        Column("fact", "", of=lambda fact: fact[0].replace("_", " ")),
+        Column("value", "", of=lambda fact: str(fact[1] or "none")),
+    ]
+    columns = [
+        Column("case", "", of=lambda case: name_of(case.key)),
+        Column(
+            *("instructions", "instructions", Unit.COUNT),
+            of=lambda case: Cell(case.instructions, approximate=not case.exact),
         ),
-        Column("allocations", "allocs", Unit.COUNT): lambda case: case.metrics.get(
-            ALLOCATIONS.name, ""
+        Column(
+            *("allocations", "allocs", Unit.COUNT),
+            of=lambda case: case.metrics.get(ALLOCATIONS.name, ""),
         ),
-        Column("noise", "±", Unit.SPREAD): lambda case: case.noise_floor,
-        Column("layouts", "layouts", Unit.COUNT): lambda case: case.layouts or "not known",
-    }
+        Column("noise", "±", Unit.SPREAD, of=lambda case: case.noise_floor),
+        Column("layouts", "layouts", Unit.COUNT, of=lambda case: case.layouts or "not known"),
+    ]
     cases = (baseline.cases[key] for key in sorted_keys(baseline.cases))
     return Document(
         "baseline",

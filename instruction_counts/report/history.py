@@ -30,7 +30,6 @@ from instruction_counts.report.document import (
     Row,
     Table,
     Unit,
-    Value,
     records_table,
 )
 from instruction_counts.report.document import Series as Drawn
@@ -58,10 +57,12 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
     )
     shown = plotted if len(series) <= MOST_PLOTS else [_overview(series)]
     data = [_series_data(case, causes) for case in series]
+    # A record for each count, and for each time that a case was not counted: segment 0.
     records = (
-        record
+        (*key_cells(case.key), number, *(point[name] for name in _RECORD))
         for case, values in zip(series, data, strict=True)
-        for record in _of_case(case, values)
+        for number, points in (*enumerate(_points(values), 1), (0, values["uncounted"]))
+        for point in points
     )
     return Document(
         "history",
@@ -71,11 +72,13 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
     )
 
 
+def _run_of(point: StoredCount) -> str:
+    return f"run {point.run_id}{'' if point.build == DEFAULT_NAME else f', {point.build}'}"
+
+
 def _title_of_point(point: StoredCount) -> str:
-    """``run 12`` with its build, torch and commit."""
-    build = "" if point.build == DEFAULT_NAME else f", {point.build}"
     doubt = f", {_CHANGED}" if point.has_changed_files else ""
-    return f"run {point.run_id}{build}, torch {torch_of(point.fingerprint)}{doubt}"
+    return f"{_run_of(point)}, torch {torch_of(point.fingerprint)}{doubt}"
 
 
 def _change(base: int, new: int) -> str:
@@ -91,11 +94,16 @@ def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
         if segment.apart:
             why = f"segment {number} of {total}, not comparable: {' · '.join(segment.apart)}"
             yield Line(why, Role.WARNING)
-        yield from _drawing(segment)
+        points = segment.points
+        counts = [count_of(point).per_run for point in points]
+        yield from map(Line, plots.levels(counts, segment.outliers, segment.levels, WIDTH))
+        first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
+        days = f"{plural(len(points), 'count')}, {first_day} to {last_day}"
+        yield Line(days, Role.DIM, plots.levels_margin(counts, segment.outliers))
         yield from _steps(segment, causes)
     if not series.segments:
         yield Line("never counted", indent=2)
-    for point in (point for segment in series.segments for point in segment.points):
+    for point in _counted(series):
         if point.has_changed_files:
             yield Line(f"doubtful: {_title_of_point(point)}", Role.WARNING, 2)
     for point in series.uncounted:
@@ -103,15 +111,8 @@ def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
         yield Line(f"no count in {_title_of_point(point)}: {why}", Role.BAD, 2)
 
 
-def _drawing(segment: Segment) -> Iterator[Line]:
-    """Counts as dots, outliers as crosses, levels as lines; the scale is at the left."""
-    points = segment.points
-    counts = [count_of(point).per_run for point in points]
-    yield from map(Line, plots.levels(counts, segment.outliers, segment.levels, WIDTH))
-    first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
-    margin = plots.levels_margin(counts, segment.outliers)
-    total = plural(len(points), "count")
-    yield Line(f"{total}, {first_day} to {last_day}", Role.DIM, margin)
+def _counted(series: Series) -> list[StoredCount]:
+    return [point for segment in series.segments for point in segment.points]
 
 
 def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
@@ -137,10 +138,7 @@ def _chart(series: Series) -> Chart | None:
     lines: list[Drawn] = []
     for number, segment in enumerate(series.segments, 1):
         several = f" {number}" if len(series.segments) > 1 else ""
-        runs = tuple(
-            f"run {point.run_id}{'' if point.build == DEFAULT_NAME else f' {point.build}'}"
-            for point in segment.points
-        )
+        runs = tuple(map(_run_of, segment.points))
         titles = tuple(map(_title_of_point, segment.points))
         counts = tuple(count_of(point).per_run for point in segment.points)
         lines.append(Drawn(f"counts{several}", runs, counts, titles))
@@ -148,14 +146,11 @@ def _chart(series: Series) -> Chart | None:
             within = slice(level.start, level.end)
             height = (level.count,) * (level.end - level.start)
             lines.append(Drawn("level", runs[within], height, titles[within], level=True))
-    if not lines:
-        return None
     axes = ("", "instructions per iteration")
-    return Chart(f"{series.key.title}: counts", ChartKind.LINES, tuple(lines), *axes)
+    return Chart(f"{series.key.title}: counts", ChartKind.LINES, lines, *axes) if lines else None
 
 
 def _overview(series: Sequence[Series]) -> Table:
-    """A row for each case, with its last step."""
     columns = (
         Column("case", ""),
         Column("counts", "counts", Unit.COUNT),
@@ -167,13 +162,15 @@ def _overview(series: Sequence[Series]) -> Table:
 
 
 def _case_row(series: Series) -> Row:
-    points = [point for segment in series.segments for point in segment.points]
-    steps = [(segment, step) for segment in series.segments for step in segment.steps]
+    points = _counted(series)
     latest = count_of(max(points, key=lambda point: point.run_id)).per_run if points else None
+    steps = [
+        (segment.points[step.after], step) for segment in series.segments for step in segment.steps
+    ]
     last = Cell("")
     if steps:
-        segment, step = max(steps, key=lambda pair: pair[0].points[pair[1].after].run_id)
-        text = f"{_change(step.base, step.new)} in {_title_of_point(segment.points[step.after])}"
+        point, step = max(steps, key=lambda pair: pair[0].run_id)
+        text = f"{_change(step.base, step.new)} in {_title_of_point(point)}"
         last = Cell(text, Role.of_change(step.change))
     title = series.key.title
     return Row([title, len(points), latest, len(steps), last], title)
@@ -185,12 +182,8 @@ _RECORD = (
 )
 
 
-def _of_case(series: Series, values: dict[str, Any]) -> Iterator[tuple[Value, ...]]:
-    """A record for each count, and for each time that the case was not counted: segment 0."""
-    segments = enumerate((segment["points"] for segment in values["segments"]), 1)
-    for number, points in (*segments, (0, values["uncounted"])):
-        for point in points:
-            yield (*key_cells(series.key), number, *(point[name] for name in _RECORD))
+def _points(values: dict[str, Any]) -> list[Any]:
+    return [segment["points"] for segment in values["segments"]]
 
 
 def _remarks(segment: Segment, place: int) -> Iterator[str]:
@@ -210,7 +203,7 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
         **series.key.as_values,
         "segments": [
             {
-                "apart": list(segment.apart),
+                "apart": segment.apart,
                 "points": [
                     {
                         **_point_data(point),
@@ -224,7 +217,7 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
             }
             for segment in series.segments
         ],
-        "uncounted": [_point_data(point) for point in series.uncounted],
+        "uncounted": list(map(_point_data, series.uncounted)),
     }
 
 
@@ -240,19 +233,13 @@ def _step_data(step: Step, segment: Segment, causes: StepCauses) -> dict[str, An
 
 
 def _point_data(point: StoredCount) -> dict[str, Any]:
-    counted = point.instructions
+    counted, others = point.instructions, {"case", "run_id", "fingerprint", "instructions", "noise"}
+    own = attrs.asdict(point, recurse=False, filter=lambda field, _: field.name not in others)
     return {
+        **own,
         "run": point.run_id,
-        "started_at": point.started_at,
-        "tags": point.tags,
-        "build": point.build,
         "torch": point.fingerprint.torch,
         "torch_git": point.fingerprint.torch_git,
-        "engine": point.engine,
-        "definition_hash": point.definition_hash,
-        "status": point.status.value,
-        "failure": point.failure,
-        "has_changed_files": point.has_changed_files,
         "count": counted and counted.per_run,
         "exact": counted and counted.exact,
         "spread": counted and counted.spread,
@@ -275,25 +262,24 @@ def step_text(step: FoundStep) -> str:
 def bisection(found: Found) -> Document:
     """Each change with its neighbours and causes, then what it took to find them."""
     names = found.builds
+    broken = {names[place]: why for place, why in found.broken.items()}
     effort = (
         f"{len(names)} builds · {len(found.measured)} measured · {len(found.broken)} broken · "
         f"{found.measurements} measurements · {found.reused} taken from the store"
     )
-    broken = (
-        Line(f"broken: {names[place]}: {why}", Role.WARNING) for place, why in found.broken.items()
-    )
+    doubts = (Line(f"broken: {name}: {why}", Role.WARNING) for name, why in broken.items())
     return Document(
         "bisection",
         found.key.title,
         [] if found.changes else ["no change"],
         sections=(_found_change(change, found) for change in found.changes),
-        notes=[*broken, effort],
+        notes=[*doubts, effort],
         data={
             "format_version": FORMAT_VERSION,
             "case": found.key.title,
             "builds": names,
             "changes": [_change_data(change, names) for change in found.changes],
-            "broken": {names[place]: why for place, why in found.broken.items()},
+            "broken": broken,
             "measured": [names[place] for place in found.measured],
             "measurements": found.measurements,
             "reused": found.reused,
@@ -304,9 +290,7 @@ def bisection(found: Found) -> Document:
 def _found_change(change: FoundChange, bisected: Found) -> Block:
     difference = change.difference
     names, output = bisected.builds, difference.output
-    base, new = difference.base_count, difference.new_count
-    assert base is not None, "a change is between two counts"
-    assert new is not None, "a change is between two counts"
+    base, new = difference.base_count or 0, difference.new_count or 0
     sure = "verified" if difference.verified else "not verified"
     if difference.is_regression and difference.verdict is not Verdict.WORSE:
         sure = "output differs"

@@ -8,7 +8,6 @@ from instruction_counts.analysis.models import Amount, MeasuredModel
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report.document import (
-    Chart,
     Column,
     Document,
     Line,
@@ -39,10 +38,9 @@ def generated(found: Generated) -> Document:
         users = [{use.model for use in uses} for uses in found.layers.values()]
         mine = [models for models in users if names & models]
         shared = sum(len(models) > 1 for models in mine)
-        calls = sum(len(trace.calls) for trace in traces)
-        return Row([name, calls, len(mine), shared], name)
+        return Row([name, sum(len(trace.calls) for trace in traces), len(mine), shared], name)
 
-    rows = tuple(row(trace.source.name, [trace]) for trace in found.traces)
+    rows = [row(trace.source.name, [trace]) for trace in found.traces]
     total = row("all", found.traces) if len(rows) > 1 else None
     return Document(
         "generated",
@@ -54,7 +52,6 @@ def generated(found: Generated) -> Document:
 
 
 def _remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
-    """What is not in the file as it is in the model, with the reason."""
     for trace in traces:
         name = trace.source.name
         for kind, reason in trace.taken_apart.items():
@@ -76,34 +73,20 @@ _COLUMNS = (
 
 def predicted(predictions: Sequence[MeasuredModel]) -> Document:
     """The layers of models by type, their sums, and the models as they were measured."""
-    rows = {found.model: tuple(_rows(found)) for found in predictions}
-    tables = [
-        Table(model, model, _COLUMNS, below).without_empty_columns()
-        for model, below in rows.items()
-    ]
-    records = (
-        Row([model, *row.cells], f"{model} / {row.key}")
-        for model, below in rows.items()
-        for row in below
+    tables = [Table(found.model, found.model, _COLUMNS, _rows(found)) for found in predictions]
+    counted = (
+        (found.model, [((kind.type,), kind.cost.instructions or 0) for kind in found.types])
+        for found in predictions
+        if found.total.instructions
     )
+    charts = (treemap(f"{model}: instructions", sizes) for model, sizes in counted)
+    records = (Row([table.name, *row.cells]) for table in tables for row in table.rows)
     return Document(
         "prediction",
-        sections=[*tables, *filter(None, map(_shares, tables))],
+        sections=[*(table.without_empty_columns() for table in tables), *charts],
         notes=(note for found in predictions for note in _notes(found)),
         records=Table("records", "", [Column("model", "model"), *_COLUMNS], records),
     )
-
-
-def _shares(table: Table) -> Chart | None:
-    """The parts of a model by their instructions, without rows of sums; None without counts."""
-    if all(column.key != "instructions" for column in table.columns):
-        return None
-    sizes = (
-        ((row.key,), round(size))
-        for row, size in zip(table.rows, table.column("instructions"), strict=True)
-        if row.role is Role.PLAIN and isinstance(size, int | float)
-    )
-    return treemap(f"{table.title}: instructions", sizes)
 
 
 def _rows(prediction: MeasuredModel) -> Iterator[Row]:
@@ -126,7 +109,6 @@ def _rows(prediction: MeasuredModel) -> Iterator[Row]:
 
 
 def _notes(prediction: MeasuredModel) -> Iterator[Line]:
-    """What the sum of a model does not hold."""
     model = prediction.model
     if prediction.forward_only:
         unique = fmt.plural(sum(found.unique for found in prediction.types), "layer")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from instruction_counts.analysis.operators import Metrics, fit, metrics_of
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import PEAK_BYTES
 from instruction_counts.domain.outcomes import Machine, Outcome
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots
 from instruction_counts.report.document import (
@@ -32,21 +32,23 @@ from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 
 def listed(entries: Sequence[OperatorEntry]) -> Document:
     """The entries of a file."""
-    columns: Mapping[Column, Callable[[OperatorEntry], Value]] = {
-        Column("name", "operator"): lambda entry: entry.name,
-        Column("category", "category"): lambda entry: entry.category,
-        Column("inputs", "inputs"): lambda entry: ", ".join(entry.inputs),
-        Column("shapes", "shapes"): lambda entry: (
-            "all" if entry.variants == VARIANTS else ", ".join(entry.variants)
-        ),
-        Column("without", "without"): lambda entry: ", ".join(_missing(entry)),
-    }
+    columns = [
+        Column("name", "operator", of=lambda entry: entry.name),
+        Column("category", "category", of=lambda entry: entry.category),
+        Column("inputs", "inputs", of=lambda entry: ", ".join(entry.inputs)),
+        Column("shapes", "shapes", of=_shapes),
+        Column("without", "without", of=lambda entry: ", ".join(_missing(entry))),
+    ]
     categories = fmt.plural(len({entry.category for entry in entries}), "category", "categories")
     return Document(
         "operators",
         answer=[f"{fmt.plural(len(entries), 'operator')} in {categories}"],
         sections=[table_of("operators", "", columns, entries, lambda entry: entry.name)],
     )
+
+
+def _shapes(entry: OperatorEntry) -> str:
+    return "all" if entry.variants == VARIANTS else ", ".join(entry.variants)
 
 
 def _missing(entry: OperatorEntry) -> Iterator[str]:
@@ -58,12 +60,12 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
         yield "backward"
 
 
-_UNCOVERED: Mapping[Column, Callable[[PublicOperator], Value]] = {
-    Column("name", "operator"): lambda operator: operator.entry_name,
-    Column("category", "category"): lambda operator: operator.namespace,
-    Column("native", "native name"): lambda operator: operator.native,
-    Column("calls", "calls", Unit.COUNT): lambda operator: operator.uses,
-}
+_UNCOVERED = (
+    Column("name", "operator", of=lambda operator: operator.entry_name),
+    Column("category", "category", of=lambda operator: operator.namespace),
+    Column("native", "native name", of=lambda operator: operator.native),
+    Column("calls", "calls", Unit.COUNT, of=lambda operator: operator.uses),
+)
 _CALLS_NOTE = (
     "calls: how often torch's own Python calls something of that name. Objects of any class may "
     "have such a method, so for methods it is an upper limit."
@@ -135,36 +137,31 @@ def measured(run: Run) -> Table:
         title = " / ".join(record.label)
         if record.label != above:
             rows.append(Row([title, *[""] * 7], title))
-        mode = _mode(record, several=len(run.builds) > 1)
+        parts = [record.build] if len(run.builds) > 1 else []
+        parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
+        if record.num_threads > 1:
+            parts.append(f"{record.num_threads} threads")
+        mode = " ".join(parts)
         rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
         above = record.label
     return Table("operators", "Operators", columns, rows)
-
-
-def _mode(record: Record, *, several: bool) -> str:
-    """Language and runtime, with the build where there are ``several``, and threads."""
-    parts = [record.build] if several else []
-    parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
-    if record.num_threads > 1:
-        parts.append(f"{record.num_threads} threads")
-    return " ".join(parts)
 
 
 def _costs(metrics: Metrics) -> Iterator[Cell]:
     record = metrics.forward
     yield fmt.count_cell(record.outcome.instructions)
     yield fmt.time_cell(record.outcome.times)
-    is_approximate = not metrics.backward_exact
-    yield _or_nothing(metrics.backward_instructions, approximate=is_approximate)
-    yield _or_nothing(metrics.backward_s)
+    backward = metrics.backward_instructions
+    yield Cell(_known(backward), approximate=backward is not None and not metrics.backward_exact)
+    yield Cell(_known(metrics.backward_s))
     is_python = record.language is Language.PYTHON and record.runtime is not RuntimeMode.JIT
-    yield _or_nothing(metrics.used.get(PEAK_BYTES.name) if is_python else None)
+    yield Cell(_known(metrics.used.get(PEAK_BYTES.name) if is_python else None))
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
-        yield _or_nothing(per_second and per_second / 1e9)
+        yield Cell(_known(per_second and per_second / 1e9))
 
 
-def _or_nothing(value: float | None, *, approximate: bool = False) -> Cell:
-    return Cell("") if value is None else Cell(value, approximate=approximate)
+def _known(value: float | None) -> Value:
+    return "" if value is None else value
 
 
 def machine_line(machine: Machine | None) -> str:
@@ -179,7 +176,8 @@ def sizes(found: MeasuredSizes) -> Document:
     """The counts of an operator at each size, the complexity that fits them, and a plot of both."""
     modes: dict[str, dict[int, Outcome]] = defaultdict(dict)
     for record in found.run.cases:
-        modes[_title(record)][found.size_of[record.label]] = record.outcome
+        title = record.key.title.removeprefix(f"{' / '.join(record.label)} · ")
+        modes[title][found.size_of[record.label]] = record.outcome
     curves = []
     for title, outcomes in modes.items():
         counts = {
@@ -203,14 +201,7 @@ def sizes(found: MeasuredSizes) -> Document:
     )
 
 
-def _title(record: Record) -> str:
-    """``C++ · Eager · Forward``, and the threads where there are several."""
-    threads = [f"{record.num_threads} threads"] if record.num_threads > 1 else []
-    return " · ".join([*(mode.value for mode in record.key.modes), *threads])
-
-
 def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Outcome]]) -> Table:
-    """Sizes down, modes across."""
     columns = [Column("n", "N", Unit.COUNT)]
     for title in modes:
         columns.append(Column(f"{title} · instructions", "instr", Unit.COUNT, title))

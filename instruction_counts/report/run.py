@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -33,7 +33,6 @@ from instruction_counts.report.document import (
     Unit,
     Value,
     records_table,
-    table_of,
     treemap,
 )
 from instruction_counts.report.format import count_cell, plural, spread_cell, time_cell
@@ -76,13 +75,12 @@ def legend(records: Iterable[Record]) -> str:
     outcomes = [record.outcome for record in records]
     is_counted = any(outcome.instructions is not None for outcome in outcomes)
     is_timed = any(outcome.times is not None for outcome in outcomes)
-    counts = ["instructions per iteration (~: inexact)"] if is_counted else []
-    text = ", ".join([*counts, *(["median time ± interquartile range"] if is_timed else [])])
-    return text[:1].upper() + text[1:]
+    counts = "Instructions per iteration (~: inexact)" if is_counted else ""
+    times = f"{'m' if counts else 'M'}edian time ± interquartile range" if is_timed else ""
+    return ", ".join(filter(None, [counts, times]))
 
 
 def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
-    """What is known of a run besides its cases; ``summary`` is there if it is stored."""
     if summary is not None:
         parts = [
             f"run {summary.id}",
@@ -101,9 +99,7 @@ def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
 
 
 def results_table(run: Run) -> Table:
-    """All cases but those that a time budget skipped, with the metrics that have a column.
-
-    There are columns of times if any was taken.
+    """All cases but those that a time budget skipped, with what is known of any of them.
 
     A row has a mode of a benchmark in all languages; those of a label stand below each other.
     """
@@ -112,12 +108,9 @@ def results_table(run: Run) -> Table:
     for record in tried:
         modes = record.runtime, record.autograd, record.num_threads
         by_mode[record.build, record.label, *modes][record.language] = record
-    known = {name for record in run.cases for name in record.outcome.metrics}
-    shown = tuple(metric for metric in metrics() if metric.has_column and metric.name in known)
+    shown = [metric for metric in metrics() if metric.has_column]
     languages = [lang for lang in Language if any(record.language is lang for record in tried)]
-    is_timed = any(record.outcome.times is not None for record in tried)
-    end = None if is_timed else -2
-    columns = [column for lang in languages for column in [*_columns(lang, shown)][:end]]
+    columns = [column for lang in languages for column in _columns(lang, shown)]
     rows = []
     above: Label = ()
     for records in by_mode.values():
@@ -127,12 +120,12 @@ def results_table(run: Run) -> Table:
             rows.append(Row([label[0], *[""] * len(columns)], role=Role.STRONG))
         name = " / ".join(label[1:]) or label[0]
         text = ", ".join(filter(None, ["" if label == above else name, mode]))
-        cells = (cell for lang in languages for cell in [*_cells(records.get(lang), shown)][:end])
+        cells = (cell for lang in languages for cell in _cells(records.get(lang), shown))
         key = " · ".join(filter(None, [" / ".join(label), mode]))
         indent = (2 if len(label) > 1 else 0) + (2 if label == above else 0)
         rows.append(Row([text, *cells], key, indent=indent))
         above = label
-    return Table("results", "", [Column("case", ""), *columns], rows)
+    return Table("results", "", [Column("case", ""), *columns], rows).without_empty_columns()
 
 
 def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
@@ -145,7 +138,6 @@ def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
 
 
 def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
-    """Count, metrics, time and its spread of a row in one language."""
     outcome = None if record is None else record.outcome
     if outcome is None or outcome.status is not Status.OK:
         text = "" if outcome is None else outcome.status.value
@@ -159,7 +151,6 @@ def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
 
 
 def _mode(run: Run, record: Record) -> str:
-    """The modes that are not the usual ones, and the build where there are several."""
     builds = [record.build] if len(run.builds) > 1 else []
     return ", ".join([*builds, *unusual_modes(record.key, with_language=False)])
 
@@ -234,8 +225,8 @@ def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
 
 
 def _path(record: Record) -> tuple[str, ...]:
-    _, *modes = record.key.title.removeprefix(" / ".join(record.label)).split(" · ")
-    return (*record.label, " · ".join([record.build, *modes]))
+    modes = record.key.title.removeprefix(" / ".join(record.label))
+    return (*record.label, f"{record.build}{modes}")
 
 
 def _records(run: Run) -> Table:
@@ -261,25 +252,31 @@ def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:
 
 def runs_document(summaries: Sequence[RunSummary]) -> Document:
     """A line for each stored run."""
-    columns: Mapping[Column, Callable[[RunSummary], Value | Cell]] = {
-        Column("id", "run", Unit.COUNT): lambda run: str(run.id),
-        Column("started_at", "started (UTC)"): lambda run: _minute(run.started_at),
-        Column("builds", "torch"): lambda run: _versions(run.builds),
-        Column("cases", "cases", Unit.COUNT): lambda run: run.cases,
-        Column("failed", "failed", Unit.COUNT): lambda run: Cell(
-            run.failed, Role.BAD if run.failed else Role.PLAIN
-        ),
-        Column("state", "state"): lambda run: Cell(
-            f"{run.state}{' *' if run.changed_files else ''}", _STATES.get(run.state, Role.PLAIN)
-        ),
-        Column("tags", "tags"): lambda run: ", ".join(run.tags),
-    }
+    columns = (
+        Column("id", "run", Unit.COUNT),
+        Column("started_at", "started (UTC)"),
+        Column("builds", "torch"),
+        Column("cases", "cases", Unit.COUNT),
+        Column("failed", "failed", Unit.COUNT),
+        Column("state", "state"),
+        Column("tags", "tags"),
+    )
+    rows = []
+    for run in summaries:
+        state = f"{run.state}{' *' if run.changed_files else ''}"
+        cells = (
+            *(str(run.id), _minute(run.started_at), _versions(run.builds), run.cases),
+            Cell(run.failed, Role.of_change(run.failed)),
+            Cell(state, _STATES.get(run.state, Role.PLAIN)),
+            ", ".join(run.tags),
+        )
+        rows.append(Row(cells, str(run.id)))
     is_changed = any(summary.changed_files for summary in summaries)
     return Document(
         "runs",
-        sections=[table_of("runs", "", columns, summaries, lambda run: str(run.id))],
+        sections=[Table("runs", "", columns, rows)],
         notes=[Line(_CHANGED, Role.WARNING)] if is_changed else (),
-        data=[attrs.asdict(summary) for summary in summaries],
+        data=list(summaries),
     )
 
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.verdicts.comparison import MeasuredStatement
-from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.domain.metrics import ALLOCATIONS, BYTECODES, OPERATOR_CALLS
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report.causes import texts, why
-from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
+from instruction_counts.report.comparison import case_values, change_cell
+from instruction_counts.report.document import (
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Table,
+    Unit,
+    table_of,
+)
 from instruction_counts.report.format import count_cell, plural, relative, spread_cell
 from instruction_counts.report.run import doubts, legend
 
@@ -38,7 +49,16 @@ def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Do
         answer=[Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM)],
         sections=sections,
         notes=[*([Line(legend(run.cases), Role.DIM)] if sections else []), *doubts(run)],
-        data=_values(statements, run),
+        data={
+            "time_version": FORMAT_VERSION,
+            "tool_version": run.tool_version,
+            "engine": run.engine,
+            "builds": {
+                name: {"fingerprint": build, "changed_files": run.changed_files.get(name)}
+                for name, build in run.builds.items()
+            },
+            "statements": list(map(_statement, statements)),
+        },
     )
 
 
@@ -60,53 +80,30 @@ def _table(statements: Sequence[MeasuredStatement]) -> Table:
 def _row(name: str, found: MeasuredStatement) -> Row:
     outcome, difference = found.record.outcome, found.difference
     is_ok = outcome.status is Status.OK
-    change = None if difference is None else difference.change
-    share = None if difference is None else difference.relative
     cells = (
         name,
         count_cell(outcome.instructions) if is_ok else Cell(outcome.status.value, Role.BAD),
-        Cell("" if change is None else change, Role.of_change(change)),
-        Cell("" if share is None else share, Role.of_change(change)),
+        *(change_cell(getattr(difference, of, None), difference) for of in ("change", "relative")),
         *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in _METRICS),
         outcome.times.median_s if outcome.times else "",
         spread_cell(outcome.times),
     )
-    return Row(cells, below=why(_causes(found)))
-
-
-def _causes(found: MeasuredStatement) -> Iterator[str]:
-    """Why a statement costs more or less than the first."""
-    if found.difference is None:
-        return
-    yield from texts(found.difference.causes)
-    time = found.difference.time
-    if time is not None and time.significant:
-        yield f"time {relative(time.ratio - 1)}"
+    said = list(texts(difference.causes)) if difference else []
+    if difference and (time := difference.time) and time.significant:
+        said.append(f"time {relative(time.ratio - 1)}")
+    return Row(cells, below=why(said))
 
 
 def _places(found: MeasuredStatement) -> Table:
-    """The functions that spend most."""
     counted = found.record.outcome.instructions
-    total = counted.per_run if counted is not None else 0
-    rows = (
-        Row(
-            [
-                short(place.key.name, _LONGEST_NAME),
-                round(place.new or 0),
-                float((place.new or 0) / total) if total else "",
-                Cell(place.key.layer.value, Role.DIM),
-            ],
-            indent=2,
-        )
-        for place in found.places
-    )
-    columns = (
-        Column("function", ""),
-        Column("instructions", "instructions", Unit.COUNT),
-        Column("share", "share", Unit.SHARE),
-        Column("layer", ""),
-    )
-    return Table("most_in", "most in", columns, rows)
+    total = (counted and counted.per_run) or math.inf
+    columns = [
+        Column("function", "", of=lambda place: short(place.key.name, _LONGEST_NAME)),
+        Column("instructions", "instructions", Unit.COUNT, of=lambda place: round(place.delta)),
+        Column("share", "share", Unit.SHARE, of=lambda place: float(place.delta / total)),
+        Column("layer", "", of=lambda place: Cell(place.key.layer.value, Role.DIM)),
+    ]
+    return table_of("most_in", "most in", columns, found.places, indent=2)
 
 
 def _names(records: Sequence[Record]) -> list[str]:
@@ -115,68 +112,34 @@ def _names(records: Sequence[Record]) -> list[str]:
         [*(mode.value for mode in record.key.modes), plural(record.num_threads, "thread")]
         for record in records
     ]
-    varying = [
-        place for place, values in enumerate(zip(*modes, strict=True)) if len(set(values)) > 1
-    ]
+    varying = [place for place, values in enumerate(zip(*modes, strict=True)) if len({*values}) > 1]
     return [
         " · ".join([" / ".join(record.label), *(mine[place] for place in varying)])
         for record, mine in zip(records, modes, strict=True)
     ]
 
 
-def _values(statements: Sequence[MeasuredStatement], run: Run) -> dict[str, Any]:
-    return {
-        "time_version": FORMAT_VERSION,
-        "tool_version": run.tool_version,
-        "engine": run.engine,
-        "builds": {
-            name: {
-                "fingerprint": attrs.asdict(build),
-                "changed_files": (changed := run.changed_files.get(name)) and attrs.asdict(changed),
-            }
-            for name, build in run.builds.items()
-        },
-        "statements": [_statement(found) for found in statements],
-    }
-
-
 def _statement(found: MeasuredStatement) -> dict[str, Any]:
     record, outcome = found.record, found.record.outcome
-    counted, failure, times = outcome.instructions, outcome.failure, outcome.times
+    counted, times = outcome.instructions, outcome.times
     return {
         **record.key.as_values,
-        "stmt": record.stmt,
-        "setup": record.setup,
-        "global_setup": record.global_setup,
-        "status": outcome.status.value,
-        "failure": failure and {**attrs.asdict(failure), "kind": failure.kind.value},
+        **{name: getattr(record, name) for name in ("stmt", "setup", "global_setup")},
+        "status": outcome.status,
+        "failure": outcome.failure,
         "instructions": counted and counted.per_run,
         "exact": counted and counted.exact,
         "spread": counted and counted.spread,
         "times": times and attrs.asdict(times, filter=lambda field, _: field.name != "values_s"),
-        "metrics": dict(outcome.metrics),
+        "metrics": outcome.metrics,
         "most_in": [
             {
                 "function": place.key.name,
                 "library": place.key.library,
-                "layer": place.key.layer.value,
-                "instructions": place.new or 0,
+                "layer": place.key.layer,
+                "instructions": place.delta,
             }
             for place in found.places
         ],
-        "difference": found.difference and _difference(found.difference),
-    }
-
-
-def _difference(difference: Difference) -> dict[str, Any]:
-    """To the first statement."""
-    time = difference.time
-    return {
-        "change": difference.change,
-        "relative": difference.relative,
-        "reason": difference.reason.value,
-        "noise": difference.noise,
-        "time_ratio": time and time.ratio,
-        "time_is_significant": time and time.significant,
-        "causes": list(texts(difference.causes)),
+        "difference": found.difference and case_values(found.difference),
     }

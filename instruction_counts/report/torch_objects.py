@@ -18,13 +18,12 @@ Both engines count over a number of runs that divides this one.
 def _task_spec(record: Record) -> Any:
     from torch.utils.benchmark.utils.common import TaskSpec  # noqa: PLC0415 - needed here alone
 
-    modes = (record.language.value, record.runtime.value, record.autograd.value)
     return TaskSpec(
         stmt=record.stmt,
         setup=record.setup,
         global_setup=record.global_setup,
         label=" / ".join(record.label),
-        sub_label=" · ".join(mode for mode in modes if mode),
+        sub_label=" · ".join(mode.value for mode in record.key.modes if mode.value),
         description=record.build,
         num_threads=record.num_threads,
     )
@@ -51,33 +50,32 @@ def callgrind_stats(record: Record) -> Any:
     """
     from torch.utils.benchmark.utils.valgrind_wrapper import timer_interface  # noqa: PLC0415
 
-    functions = record.outcome.functions
+    name, functions = " / ".join(record.label), record.outcome.functions
     if functions is None:
-        raise ValueError(f"{' / '.join(record.label)} was not counted")
+        raise ValueError(f"{name} was not counted")
     factor, rest = divmod(RUNS, functions.runs)
     if rest:
         raise ValueError(
-            f"{' / '.join(record.label)} was counted over {functions.runs} runs, "
-            f"of which {RUNS} is no multiple"
+            f"{name} was counted over {functions.runs} runs, of which {RUNS} is no multiple"
         )
 
-    def counts(costs: Iterable[FunctionCost], *, inclusive: bool) -> Any:
+    def counts(costs: Iterable[FunctionCost], kind: str) -> Any:
         rows = [
             timer_interface.FunctionCount(factor * count, f"{cost.file}:{cost.function}{library}")
             for cost in costs
-            if (count := cost.inclusive if inclusive else cost.exclusive)
+            if (count := getattr(cost, kind))
             for library in [f" [{cost.library}]" if cost.library else ""]
         ]
         rows.sort(key=lambda row: row.count, reverse=True)
-        return timer_interface.FunctionCounts(tuple(rows), inclusive=inclusive)
+        return timer_interface.FunctionCounts(tuple(rows), inclusive=kind == "inclusive")
 
     return timer_interface.CallgrindStats(
         task_spec=_task_spec(record),
         number_per_run=RUNS,
         built_with_debug_symbols=False,
-        baseline_inclusive_stats=counts((), inclusive=True),
-        baseline_exclusive_stats=counts((), inclusive=False),
-        stmt_inclusive_stats=counts(functions.costs, inclusive=True),
-        stmt_exclusive_stats=counts(functions.costs, inclusive=False),
+        baseline_inclusive_stats=counts((), "inclusive"),
+        baseline_exclusive_stats=counts((), "exclusive"),
+        stmt_inclusive_stats=counts(functions.costs, "inclusive"),
+        stmt_exclusive_stats=counts(functions.costs, "exclusive"),
         stmt_callgrind_out=None,
     )

@@ -9,21 +9,11 @@ from instruction_counts.domain.outcomes import Instructions, Times
 from instruction_counts.report import format as fmt
 
 
-@pytest.mark.parametrize(
-    ("instructions", "expected"),
-    [
-        (None, "–"),
-        (Instructions(0, exact=True, windows=()), "0"),
-        (Instructions(18_063, exact=True, windows=()), "18,063"),
-        (Instructions(157_200, exact=False, windows=()), "~157,200"),
-        (Instructions(-3, exact=True, windows=()), "-3"),
-    ],
-)
-def test_counts_have_separators_and_a_mark(
-    instructions: Instructions | None, expected: str
-) -> None:
+def test_counts_have_separators_and_a_mark() -> None:
     """The mark says that windows did not agree."""
-    assert expected == fmt.count(instructions)
+    counts = Instructions(18_063, exact=True, windows=()), Instructions(-3, exact=False, windows=())
+
+    assert ["18,063", "~-3", "–"] == [fmt.count(found) for found in (*counts, None)]
 
 
 @pytest.mark.parametrize(
@@ -31,17 +21,10 @@ def test_counts_have_separators_and_a_mark(
     [
         (0.0, "0 ns"),
         (1.234e-10, "0.123 ns"),
-        (9.876e-9, "9.88 ns"),
         (4.713e-6, "4.71 us"),
-        (31.04e-6, "31 us"),
-        (123.4e-6, "123 us"),
         (0.999e-3, "999 us"),
-        (1e-3, "1 ms"),
-        (2.5, "2.5 s"),
-        (123.0, "123 s"),
-        (99999.0, "99,999 s"),
         (0.9996e-3, "1 ms"),
-        (999.9e-9, "1 us"),
+        (99999.0, "99,999 s"),
     ],
 )
 def test_durations_have_three_digits_and_a_unit(seconds: float, expected: str) -> None:

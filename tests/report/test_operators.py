@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-import attrs
 import pytest
 
 from instruction_counts.analysis.operators import fit
-from instruction_counts.core.types import AutogradMode
-from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators as report
 from instruction_counts.report.document import Document
@@ -19,8 +16,8 @@ from instruction_counts.session.operators import MeasuredSizes
 from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
 from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
 from tests.analysis.made_operators import OTHER, RUN
+from tests.builders import counted
 from tests.fakes import failed, make_record, make_run
-from tests.report.made import table_of
 
 
 def shown(document: Document) -> list[str]:
@@ -37,7 +34,7 @@ def test_the_list_says_what_each_operator_has_and_has_not() -> None:
         OperatorEntry("other", {"x": Tensor(shapes)}, cpp=False, autograd=False, name="torch.f"),
     ]
     found = report.listed(entries)
-    rows = table_of(found, "operators").rows
+    rows = found.tables[0].rows
 
     assert ["torch.add", "arithmetic", "input", "all", ""] == [cell.value for cell in rows[0].cells]
     assert ["x", "small, typical", "C++, backward"] == [cell.value for cell in rows[1].cells[2:]]
@@ -53,22 +50,17 @@ UNCOVERED = (public("hfft", 20), public("ihfft", 3), public("hfft2", 0))
 COVERAGE = Coverage((public("fft", 1200), public("sum", 30, "torch"), *UNCOVERED), UNCOVERED)
 
 
-def test_coverage_counts_operators_and_calls_by_category() -> None:
-    """And in one sentence."""
-    found = report.coverage(COVERAGE, "nightly", 20)
-    table = table_of(found, "categories")
+def test_coverage_counts_by_category_and_names_what_is_not_covered() -> None:
+    """With the native name, the first on a screen; and in one sentence."""
+    found = report.coverage(COVERAGE, "nightly", 2)
+    categories, table = found.tables
 
     assert [["torch", 1, 1, 1.0], ["torch.fft", 4, 1, 1200 / 1223]] == [
-        [cell.value for cell in row.cells] for row in table.rows
+        [cell.value for cell in row.cells] for row in categories.rows
     ]
-    assert table.total is not None
-    assert ["all", 5, 2] == [cell.value for cell in table.total.cells[:3]]
+    assert categories.total is not None
+    assert ["all", 5, 2] == [cell.value for cell in categories.total.cells[:3]]
     assert "Covered 2 of 5 operators, 98.2% by calls" == found.answer[0].text
-
-
-def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
-    """With the native name."""
-    table = table_of(report.coverage(COVERAGE, "nightly", 2), "uncovered")
 
     assert ["torch.fft.hfft", "torch.fft", "fft_hfft", 20] == [
         cell.value for cell in table.rows[0].cells
@@ -112,18 +104,10 @@ def test_a_fit_is_one_sentence(counts: dict[int, int], expected: str) -> None:
 
 def test_sizes_go_down_and_modes_across_above_a_plot() -> None:
     """What was not counted has failed, and says why."""
-    outcomes = {
-        size: Outcome(Status.OK, Instructions(10_000 + 2 * size, exact=True, windows=()))
-        for size in SIZES
-    }
+    outcomes = {size: counted(10_000 + 2 * size) for size in SIZES}
     outcomes[64] = failed(message="it broke")
-    records = [
-        attrs.evolve(
-            make_record("add", f"N={size}", outcome=outcome), autograd=AutogradMode.FORWARD
-        )
-        for size, outcome in outcomes.items()
-    ]
-    size_of = {("add", f"N={size}"): size for size in outcomes}
+    records = [make_record(f"N={size}", outcome=outcome) for size, outcome in outcomes.items()]
+    size_of = {(f"N={size}",): size for size in outcomes}
     entry = OperatorEntry("arithmetic", name="torch.add")
     found = report.sizes(MeasuredSizes(entry, tuple(SIZES), size_of, make_run(*records)))
     lines = shown(found)

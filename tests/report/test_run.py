@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import attrs
-import pytest
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -72,19 +71,16 @@ failed  MatMul · Python: ValueError: bad   (stmt line 1: x + y)
     )
 
 
-@pytest.mark.parametrize(
-    ("outcome", "expected"),
-    [
-        (attrs.evolve(OK, times=None), "Instructions per iteration (~: inexact)"),
-        (Outcome(Status.OK, times=OK.times), "Median time ± interquartile range"),
-    ],
-)
-def test_what_was_not_measured_is_not_explained(outcome: Outcome, expected: str) -> None:
+def test_what_was_not_measured_has_no_column_and_is_not_explained() -> None:
     """Neither times without any, nor counts."""
-    lines = shown(make_run(make_record("a", outcome=outcome)))
+    outcomes = attrs.evolve(OK, times=None), Outcome(Status.OK, times=OK.times)
+    untimed, uncounted = (shown(make_run(make_record("a", outcome=found))) for found in outcomes)
 
-    assert expected == lines[-2]
-    assert (outcome.times is not None) == any("time" in line for line in lines[:-2])
+    assert [["Python"], ["instr"]] == [line.split() for line in untimed[2:4]]
+    assert [["Python"], ["time"]] == [line.split() for line in uncounted[2:4]]
+    assert "Instructions per iteration (~: inexact)" == untimed[-2]
+    assert "Median time ± interquartile range" == uncounted[-2]
+    assert "No case was measured." == shown(make_run())[-1]
 
 
 def test_each_case_has_a_row() -> None:
@@ -98,27 +94,14 @@ def test_each_case_has_a_row() -> None:
     assert "  b, base" in found
 
 
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        (1, "1 process that the statement left running was ended"),
-        (1300, "1,300 processes that the statement left running were ended"),
-    ],
-)
-def test_what_a_case_left_running_is_noted(number: int, said: str) -> None:
-    """Beside its result."""
-    outcome = attrs.evolve(OK, metrics=Amounts({LEFT_RUNNING.name: number}))
-
-    assert [f"note  a · Python: {said}"] == [
-        line.text for line in doubts(make_run(make_record("a", outcome=outcome), make_record("b")))
-    ]
-
-
-def test_builds_that_changed_problems_and_skipped_cases_are_named() -> None:
-    """With their reasons."""
+def test_what_makes_a_run_doubtful_is_named() -> None:
+    """Cases without a result, builds that changed, processes left running; with the reasons."""
     refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
     run = make_run(
-        make_record("good"),
+        *(
+            make_record(name, outcome=attrs.evolve(OK, metrics=Amounts({"left_running": number})))
+            for name, number in (("none", 0), ("one", 1), ("many", 1300))
+        ),
         make_record("Top", "bad", outcome=failed(), language=Language.CPP, runtime=RuntimeMode.JIT),
         make_record("wide", outcome=Outcome(Status.SKIPPED, failure=refused), num_threads=64),
     )
@@ -129,12 +112,9 @@ def test_builds_that_changed_problems_and_skipped_cases_are_named() -> None:
         "failed  Top / bad · C++ · TorchScript: ValueError: bad   (stmt line 1: x + y)",
         "skipped  wide · Python · 64 threads: needs 64 contiguous cores, and this run has 2",
         'note  files of build "new" changed during the run: /0, /1, /2 and 9 more',
+        "note  one · Python: 1 process that the statement left running was ended",
+        "note  many · Python: 1,300 processes that the statement left running were ended",
     ] == [line.text for line in doubts(run)]
-
-
-def test_nothing_measured_is_said() -> None:
-    """There is no table then."""
-    assert "No case was measured." == shown(make_run())[-1]
 
 
 def test_markdown_names_each_row_in_full() -> None:

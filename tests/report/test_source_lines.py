@@ -48,6 +48,7 @@ def test_what_is_left_out_is_marked(change: SourceChange, gaps: int, number: int
     """Between lines far from each other, and at the end of a long function of one side."""
     lines = shown(change)
 
+    assert [NONE_CHANGED] == shown()  # the option was not overlooked
     assert gaps == [line.strip() for line in lines].count("…")
     assert number == len(lines)
 
@@ -58,8 +59,3 @@ def test_one_side_is_shown_alone() -> None:
 
     assert ["  base: /a/linear.py is gone", "     131 def forward(self, x):"] == lines[1:3]
     assert not [line for line in lines if line.strip().startswith("+")]
-
-
-def test_nothing_to_show_is_said() -> None:
-    """The option was not overlooked."""
-    assert [NONE_CHANGED] == shown()

@@ -8,30 +8,26 @@ import attrs
 
 from instruction_counts.analysis.verdicts.comparison import beside
 from instruction_counts.core.types import AutogradMode, Language
-from instruction_counts.domain.outcomes import Times
+from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.records import Record
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import renderer_named, terminal
 from instruction_counts.report.statements import statements_document
 from tests.builders import counted
 from tests.fakes import failed, make_record, make_run
-from tests.report.made import table_of
 
 ADD = make_record(
     "x + y",
     outcome=counted(
-        1000,
-        {"kernels": 900, "tensor": 100},
+        *(1000, {"kernels": 900, "tensor": 100}),
         times_s=[2e-6, 2e-6, 2.4e-6],
         metrics={"allocations": 3, "bytecodes": 5, "operator_calls": 1},
     ),
 )
 CALL = make_record(
     "torch.add(x, y)",
-    stmt="torch.add(x, y)",
     outcome=counted(
-        1250,
-        {"kernels": 1150, "tensor": 100},
+        *(1250, {"kernels": 1150, "tensor": 100}),
         times_s=[4e-6] * 10,
         metrics={"allocations": 3, "bytecodes": 8},
     ),
@@ -82,12 +78,7 @@ def test_several_statements_stand_beside_each_other() -> None:
 
 def test_what_is_not_known_has_no_column() -> None:
     """Times without counts, and counts without times."""
-    timed = attrs.evolve(
-        ADD,
-        outcome=attrs.evolve(
-            counted(0), instructions=None, functions=None, times=ADD.outcome.times
-        ),
-    )
+    timed = attrs.evolve(ADD, outcome=Outcome(Status.OK, times=ADD.outcome.times))
     untimed = attrs.evolve(ADD, outcome=attrs.evolve(ADD.outcome, times=None))
 
     assert ["time"] == shown(timed)[2].split()
@@ -98,10 +89,7 @@ def test_modes_are_named_where_they_differ() -> None:
     """Twins of one statement have the same label."""
     twin = attrs.evolve(ADD, language=Language.CPP)
     backward = attrs.evolve(ADD, autograd=AutogradMode.FORWARD_BACKWARD, num_threads=2)
-    names = [
-        table_of(document(ADD, other), "statements").column("statement")
-        for other in (twin, backward)
-    ]
+    names = [document(ADD, other).tables[0].column("statement") for other in (twin, backward)]
 
     assert [
         ("x + y · Python", "x + y · C++"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from instruction_counts.report.visible import visible
 
@@ -23,9 +21,3 @@ from instruction_counts.report.visible import visible
 def test_what_a_terminal_would_obey_is_spelled_out(text: str, expected: str) -> None:
     """All else stays as it is."""
     assert expected == visible(text)
-
-
-@given(st.text())
-def test_what_is_visible_stays(text: str) -> None:
-    """To do it twice changes nothing."""
-    assert visible(text) == visible(visible(text))

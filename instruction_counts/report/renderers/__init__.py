@@ -12,6 +12,7 @@ from typing import TypeAlias
 import attrs
 
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.registry import Registry
 from instruction_counts.report.document import Document
 
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
@@ -33,46 +34,17 @@ class Renderer:
     """An optional field that it shows where it is there."""
 
 
-_RENDERERS: dict[str, Renderer] = {}
-
-
-def register(renderer: Renderer) -> None:
-    """Make a renderer known.
-
-    Raises:
-        ValueError: its name or one of its suffixes is taken.
-    """
-    taken = {suffix for known in _RENDERERS.values() for suffix in known.suffixes}
-    if renderer.name in _RENDERERS or taken & set(renderer.suffixes):
-        raise ValueError(f"a format called {renderer.name}, or its suffix, is already known")
-    _RENDERERS[renderer.name] = renderer
-
-
-def unregister(name: str) -> None:
-    """Forget the renderer of that name."""
-    del _RENDERERS[name]
-
-
-def renderer_named(name: str) -> Renderer:
-    """The renderer of that name, which is known."""
-    return _RENDERERS[name]
-
-
 def renderers(having: Collection[str] = ()) -> tuple[Renderer, ...]:
     """Those for documents ``having`` the optional fields of these names."""
-    return tuple(known for known in _RENDERERS.values() if not known.needs or known.needs in having)
+    return tuple(known for known in _RENDERERS.values() if known.needs in {"", *having})
 
 
 def renderer_of(file: str, having: Collection[str] = ()) -> Renderer | None:
     """The renderer that the name of a file asks for; None where none of ``having`` does."""
     plain = file.removesuffix(".gz")
-    found = [
-        (len(suffix), known)
-        for known in renderers(having)
-        for suffix in known.suffixes
-        if plain.endswith(suffix) and plain != suffix
-    ]
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+    suffixes = {suffix: known for known in renderers(having) for suffix in known.suffixes}
+    found = [suffix for suffix in suffixes if plain.endswith(suffix) and plain != suffix]
+    return suffixes[max(found, key=len)] if found else None
 
 
 def renderer_for(file: str, having: Collection[str] = (), named: str = "") -> Renderer:
@@ -99,7 +71,8 @@ def _in(module: str, function: str = "render") -> Callable[[Document], Content]:
     return render
 
 
-for _renderer in (
+_RENDERERS = Registry(
+    "format",
     Renderer("text", (".txt",), _in("terminal")),
     Renderer("markdown", (".md",), _in("markdown")),
     Renderer("html", (".html",), _in("html"), shows="profiles"),
@@ -107,5 +80,5 @@ for _renderer in (
     Renderer("csv", (".csv",), _in("csv")),
     Renderer("junit", (".xml",), _in("junit"), needs="tests"),
     Renderer("speedscope", (".speedscope.json",), _in("json", "render_profiles"), needs="profiles"),
-):
-    register(_renderer)
+)
+register, renderer_named = _RENDERERS.register, _RENDERERS.named

@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 
 from instruction_counts.report.document import Document
+from instruction_counts.report.renderers.json import plain
 
 
 class _Lines(list[str]):
-    """What a writer writes, line by line."""
-
     def write(self, line: str) -> None:
         self.append(line)
 
@@ -22,5 +21,5 @@ def render(document: Document) -> str:
         # Before Python 3.13 a cell with a carriage return is quoted only if lines end in one.
         writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow([column.key for column in table.columns])
-        writer.writerows([cell.value for cell in row.cells] for row in table.rows)
+        writer.writerows(plain([cell.value for cell in row.cells]) for row in table.rows)
     return "".join(line.removesuffix("\r\n") + "\n" for line in lines)

@@ -5,10 +5,14 @@ JSON knows no infinite numbers: what has no bound is null.
 
 from __future__ import annotations
 
+import enum
 import json
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
+
+import attrs
 
 from instruction_counts.report.document import Document, Table
 
@@ -16,7 +20,7 @@ from instruction_counts.report.document import Document, Table
 def render(document: Document) -> str:
     """The data of the document; where it has none, its tables."""
     data = _of_tables(document) if document.data is None else document.data
-    return json.dumps(_plain(data), indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(data), indent=1, allow_nan=False) + "\n"
 
 
 def render_profiles(document: Document) -> str:
@@ -40,11 +44,18 @@ def _rows(table: Table) -> list[dict[str, Any]]:
     return [dict(zip(keys, (cell.value for cell in row.cells), strict=True)) for row in table.rows]
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+def plain(value: Any) -> Any:
+    """A value with all that it holds, as JSON and CSV take it."""
+    if attrs.has(type(value)):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))
+        }
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
+    if isinstance(value, enum.Enum):
+        return value.value
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else float(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -33,35 +33,23 @@ def escaped(text: str) -> str:
     return _LINKED.sub(r"\g<0><!-- -->", plain)
 
 
-@attrs.frozen
-class _Limits:
-    """How much of a document is shown, before text from outside is escaped; None: all of it."""
-
-    rows: int | None = None
-    """Of each table or block."""
-    cell: int | None = None
-    """Characters of a cell."""
-    line: int | None = None
-    """Characters of a note."""
-
-
-_LIMITS = tuple(_Limits(rows, 300, 1000) for rows in (100, 75, 50, 35, 25, 15, 10, 6, 4, 2, 1, 0))
-"""Of a comment: the first with which it is taken."""
+_ROWS = (100, 75, 50, 35, 25, 15, 10, 6, 4, 2, 1, 0)
+"""Of each table or block of a comment: the first with which it is taken."""
+_CELL, _LINE = 300, 1000
+"""Characters of a cell, and of a note, of a comment; before text from outside is escaped."""
 
 
 def render(document: Document) -> str:
     """The answer first, then what was compared and what was found; what is folded can be opened."""
-    if document.longest is None:
-        return _rendered(document, _Limits())
     text = ""
-    for limits in _LIMITS:
-        text = _rendered(document, limits)
-        if len(text) <= document.longest:
+    for rows in (None,) if document.longest is None else _ROWS:
+        text = _rendered(document, rows)
+        if document.longest is None or len(text) <= document.longest:
             break
     return text
 
 
-def _rendered(document: Document, limits: _Limits) -> str:
+def _rendered(document: Document, most: int | None) -> str:
     parts = []
     if document.title:
         parts.append([f"### {escaped(document.title)}"])
@@ -69,10 +57,12 @@ def _rendered(document: Document, limits: _Limits) -> str:
         first, *others = [escaped(line.text) for line in document.answer]
         parts.append([f"**{first}**", *others])
     if document.facts is not None:
-        parts.append([*_table(document.facts, attrs.evolve(limits, rows=None))])
-    parts += [[*_section(section, limits)] for section in document.texts]
+        parts.append([*_table(document.facts, None)])
+    parts += [[*_section(section, most)] for section in document.texts]
     if document.notes:
-        texts = [escaped(_clipped(line.text, limits.line)) for line in document.notes]
+        texts = [
+            escaped(_clipped(line.text, document.longest and _LINE)) for line in document.notes
+        ]
         parts.append([f"- {text}" for text in texts])
     if document.next_command:
         command = escaped(f"{program_name()} {document.next_command}")
@@ -80,8 +70,8 @@ def _rendered(document: Document, limits: _Limits) -> str:
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _section(section: Table | Block, limits: _Limits) -> Iterator[str]:
-    body = _table(section, limits) if isinstance(section, Table) else _block(section, limits)
+def _section(section: Table | Block, most: int | None) -> Iterator[str]:
+    body = _table(section, most) if isinstance(section, Table) else _block(section, most)
     if not section.folded:
         yield from body
         return
@@ -92,10 +82,10 @@ def _section(section: Table | Block, limits: _Limits) -> Iterator[str]:
     yield from (f"<details><summary>{escaped(summary)}</summary>", "", *body, "", "</details>")
 
 
-def _block(block: Block, limits: _Limits) -> Iterator[str]:
+def _block(block: Block, most: int | None) -> Iterator[str]:
     if block.title and not block.folded:
         yield from (f"**{escaped(block.title)}**", "")
-    lines = block.lines[: limits.rows]
+    lines = block.lines[:most]
     if block.preformatted:
         texts = [visible(line.text) for line in lines]
         # A fence that no line ends.
@@ -108,7 +98,7 @@ def _block(block: Block, limits: _Limits) -> Iterator[str]:
         yield from ("", f"… and {len(block.lines) - len(lines):,} more")
 
 
-def _table(table: Table, limits: _Limits) -> Iterator[str]:
+def _table(table: Table, most: int | None) -> Iterator[str]:
     """The title stands in place of the first heading, if it is not that of a folded part."""
     headings = [f"{column.group} {column.heading}".strip() for column in table.columns]
     title = "" if table.folded else f"{table.title} {table.remark}".strip()
@@ -125,7 +115,7 @@ def _table(table: Table, limits: _Limits) -> Iterator[str]:
     yield from (_row(headings), f"| {' | '.join(alignment)} |")
     # A row without a key and figures is a heading within the table, which the keys below repeat.
     kept = [row for row in table.rows if row.key or any(cell.value != "" for cell in row.cells[1:])]
-    rows, hidden = attrs.evolve(table, rows=kept).first(limits.rows)
+    rows, hidden = attrs.evolve(table, rows=kept).first(most)
     for row in rows:
         cells = zip(row.cells, table.columns, strict=True)
         first, *others = [written(cell, column.unit) for cell, column in cells]
@@ -133,7 +123,7 @@ def _table(table: Table, limits: _Limits) -> Iterator[str]:
         if has_remarks:
             remarks = [cell.remark for cell in row.cells if cell.remark]
             texts.append("; ".join([*remarks, *(line.text for line in row.below)]))
-        yield _row(_clipped(text, limits.cell) for text in texts)
+        yield _row(_clipped(text, None if most is None else _CELL) for text in texts)
     if hidden and table.total is None:
         yield from ("", f"… and {hidden:,} more")
 

@@ -43,15 +43,13 @@ def lines(document: Document, width: int, limit: int | None = None) -> Iterator[
     ``limit`` is how many rows of each table are shown that would not be shown as a whole; 0 shows
     all, and None as many as the table says.
     """
-    title = [Line(document.title, Role.STRONG)] if document.title else []
     facts = [] if document.facts is None else _table(document.facts, width, limit)
-    last = [*_wrapped(document.notes, width)]
-    if document.next_command:
-        last.append(Text(f"Next: {program_name()} {visible_line(document.next_command)}"))
+    command = visible_line(document.next_command)
+    last = [Text(f"Next: {program_name()} {command}")] if command else []
     parts = [
-        [*_wrapped(title, width), *facts, *_wrapped(document.answer, width)],
+        [*_titled(document.title, Role.STRONG, width), *facts, *_wrapped(document.answer, width)],
         *([*_section(part, width, limit)] for part in document.texts),
-        last,
+        [*_wrapped(document.notes, width), *last],
     ]
     for number, part in enumerate(filter(None, parts)):
         if number:
@@ -63,14 +61,17 @@ def _section(section: Table | Block, width: int, limit: int | None) -> Iterator[
     if isinstance(section, Table):
         yield from _table(section, width, limit)
         return
-    if section.title:
-        yield from _wrapped([Line(section.title, section.role)], width)
+    yield from _titled(section.title, section.role, width)
     if not section.preformatted:
         yield from _wrapped(section.lines, width)
         return
     for line in section.lines:
         text = visible_line(line.text.expandtabs())
         yield Text(" " * line.indent + text, style=_STYLES[line.role])
+
+
+def _titled(title: str, role: Role, width: int) -> Iterator[Text]:
+    return _wrapped([Line(title, role)] if title else [], width)
 
 
 def _wrapped(texts: Sequence[Line], width: int) -> Iterator[Text]:
@@ -86,7 +87,6 @@ def _wrapped(texts: Sequence[Line], width: int) -> Iterator[Text]:
 
 
 def _clipped(text: str, room: int) -> str:
-    """As many parts as there is room for, or the beginning of the first."""
     whole = set_cell_size(text, room - 1).rstrip()
     parts, separator, _ = whole.rpartition("; ")
     return f"{parts}; …" if separator else f"{whole}…"
@@ -113,7 +113,7 @@ def _table(table: Table, width: int, limit: int | None) -> Iterator[Text]:
         widths[0] = max(widths[0], cell_len(title))
         yield from _headings(table, widths, title)
     else:
-        yield from _wrapped([Line(title, table.role)] if title else [], width)
+        yield from _titled(title, table.role, width)
         yield from _headings(table, widths, "")
     ends = _ends(table, rows, width - sum(widths) - _GAP * len(widths))
     for row, cells, end in zip(rows, texts, ends, strict=True):
@@ -132,54 +132,41 @@ def _texts(row: Row, columns: Sequence[Column]) -> list[str]:
 
 def _widths(columns: Sequence[Column], rows: Sequence[list[str]], width: int) -> list[int]:
     """Of each column: what it needs, or for texts what is left."""
-    needed = [
-        max(
-            [
-                cell_len(column.heading),
-                # What stands alone in its row, as a heading, takes the whole of it.
-                *(cell_len(row[place]) for row in rows if place or any(row[1:])),
-            ]
-        )
-        for place, column in enumerate(columns)
-    ]
+    # What stands alone in its row, as a heading, takes the whole of it.
+    lines = [["", *row[1:]] if not any(row[1:]) else row for row in rows]
+    headings = [column.heading for column in columns]
+    needed = [max(map(cell_len, texts)) for texts in zip(headings, *lines, strict=True)]
     for group in dict.fromkeys(column.group for column in columns if column.group):
         places = [place for place, column in enumerate(columns) if column.group == group]
         together = sum(needed[place] for place in places) + _GAP * (len(places) - 1)
         needed[places[-1]] += max(0, cell_len(group) - together)
     texts = [place for place, column in enumerate(columns) if column.unit is Unit.TEXT]
     over = sum(needed) + _GAP * (len(columns) - 1) - width
-    while over > 0 and texts:
+    for _ in range(over if texts else 0):
         # The widest gives way, down to what can be read.
         spare = {at: needed[at] - (_LEAST_TEXT if at else _LEAST_NAME) for at in texts}
         widest = max(texts, key=lambda at: spare[at])
-        if spare[widest] <= 0:
-            break
-        needed[widest] -= 1
-        over -= 1
+        needed[widest] -= spare[widest] > 0
     return needed
 
 
 def _headings(table: Table, widths: Sequence[int], title: str) -> Iterator[Text]:
     columns = table.columns
-    if any(column.group for column in columns):
-        yield Text(_groups(columns, widths), style="bold")
+    groups, end = "", -_GAP
+    for name, members in itertools.groupby(
+        zip(columns, widths, strict=True), key=lambda pair: pair[0].group
+    ):
+        # Each stands at the right of its columns.
+        end += sum(_GAP + width for _, width in members)
+        groups += f"{visible_line(name):>{end - cell_len(groups)}}" if name else ""
+    if groups:
+        yield Text(groups, style="bold")
     names = [visible_line(column.heading) for column in columns]
     styles = ["dim"] * len(names)
     if title:
         names[0], styles[0] = title, _STYLES[table.role]
     if any(names):
         yield _joined(names, columns, widths, styles)
-
-
-def _groups(columns: Sequence[Column], widths: Sequence[int]) -> str:
-    """The names of groups, each at the right of its columns."""
-    text, end = "", -_GAP
-    for name, members in itertools.groupby(
-        zip(columns, widths, strict=True), key=lambda pair: pair[0].group
-    ):
-        end += sum(_GAP + width for _, width in members)
-        text += f"{visible_line(name):>{end - cell_len(text)}}" if name else ""
-    return text
 
 
 def _joined(
@@ -225,23 +212,15 @@ def _ends(table: Table, rows: Sequence[Row], room: int) -> Iterator[Text]:
     remarks = [
         visible_line(" ".join(cell.remark for cell in row.cells if cell.remark)) for row in rows
     ]
-    longest = min(
-        _LONGEST_BAR, room - max((1 + cell_len(text) for text in remarks if text), default=0)
-    )
-    place = next((at for at, column in enumerate(table.columns) if column.bars), None)
-    if place is None or longest < _SHORTEST_BAR:
+    taken = max((1 + cell_len(text) for text in remarks if text), default=0)
+    longest = min(_LONGEST_BAR, room - taken)
+    if longest < _SHORTEST_BAR or not any(column.bars for column in table.columns):
         yield from (Text(remark, style="dim") for remark in remarks)
         return
-    cells = [row.cells[place] for row in rows]
-    sizes = [
-        # Rows of sums have none.
-        abs(cell.value) if isinstance(cell.value, int | float) and row.role is Role.PLAIN else 0
-        for row, cell in zip(rows, cells, strict=True)
-    ]
-    largest = max(sizes, default=0)
-    for size, cell, remark in zip(sizes, cells, remarks, strict=True):
-        bar = "█" * (max(1, round(longest * size / largest)) if size else 0)
-        text = Text(f"{bar:<{longest}}", style=_STYLES[cell.role])
+    (place,) = (at for at, column in enumerate(table.columns) if column.bars)
+    for row, size, remark in zip(rows, table.bars(rows), remarks, strict=True):
+        bar = "█" * (max(1, round(longest * size)) if size else 0)
+        text = Text(f"{bar:<{longest}}", style=_STYLES[row.cells[place].role])
         yield text.append(f" {remark}", "dim") if remark else text
 
 

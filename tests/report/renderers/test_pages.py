@@ -47,7 +47,7 @@ def browser() -> Iterator[Any]:
 
 
 class Opened:
-    """A page from disk, with all that it complained of and asked for."""
+    """A page from disk, with all that it complained of and asked for beside what it carries."""
 
     def __init__(self, page: Any, path: Path) -> None:
         self.page = page
@@ -58,12 +58,8 @@ class Opened:
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(path.as_uri())
         page.wait_for_selector("#icicle .slice")
-
-    @property
-    def asked_for(self) -> list[str]:
-        """What it loaded beside itself, and what it carries in itself."""
-        inside = ("file:", "data:", "blob:")
-        return [url for url in self.requests[1:] if not url.startswith(inside[1:])]
+        inside = path.as_uri(), "data:", "blob:"
+        self.asked_for = [url for url in self.requests if not url.startswith(inside)]
 
 
 @pytest.fixture
@@ -117,57 +113,38 @@ def test_text_from_outside_is_shown_as_text(open_page: Any, text: str) -> None:
     assert shown[:200] in names(opened)[1]
 
 
-def test_a_column_is_sorted_by_its_numbers(open_page: Any) -> None:
-    """Upwards, and then downwards."""
-    opened = open_page()
-    base = opened.page.locator("section:not(#flame)").first.get_by_role("button", name="base")
-
-    base.click()
-    assert ["mm", "Add", "Mul"] == names(opened)
-    base.press("Enter")
-    assert ["Mul", "Add", "mm"] == names(opened)
-
-
-def test_rows_are_filtered_by_what_stands_in_them(open_page: Any) -> None:
-    """All words have to be there."""
-    opened = open_page()
-    opened.page.fill("#filter", "mul +3,000")
-
-    assert ["Mul"] == names(opened)
-    assert "1 of 4 rows" == opened.page.inner_text("#matches")
-
-
-def test_a_row_unfolds_by_keyboard(open_page: Any) -> None:
-    """And folds again."""
-    opened = open_page()
-    button = opened.page.locator("button.unfold").first
-    details = opened.page.get_by_text("torch/Add.py:1").first
+def test_rows_unfold_by_keyboard_are_sorted_and_filtered(open_page: Any) -> None:
+    """By numbers, upwards and then downwards; by words, all of which have to be there."""
+    page = (opened := open_page()).page
+    button, details = page.locator("button.unfold").first, page.get_by_text("torch/Add.py:1").first
+    base = page.locator("section:not(#flame)").first.get_by_role("button", name="base")
 
     button.press("Enter")
     assert details.is_visible()
     button.press(" ")
     assert not details.is_visible()
+    base.click()
+    assert ["mm", "Add", "Mul"] == names(opened)
+    base.press("Enter")
+    assert ["Mul", "Add", "mm"] == names(opened)
+    page.fill("#filter", "mul +3,000")
+    assert (["Mul"], "1 of 4 rows") == (names(opened), page.inner_text("#matches"))
 
 
 def test_a_function_is_found_and_zoomed_to(open_page: Any) -> None:
-    """What it costs on both sides is said, and the whole graph comes back."""
-    opened = open_page()
-    opened.page.fill("#find", "malloc")
+    """What it costs on both sides is said, and the whole graph comes back, of either side."""
+    page = open_page().page
+    page.fill("#find", "malloc")
 
-    assert "1 found" == opened.page.inner_text("#found")
-    opened.page.locator("#hits button").first.press("Enter")
-    assert "malloc 0 → 60 (+60) new lib" == opened.page.inner_text("#chosen")
-    opened.page.click("#whole")
-    assert "all 510 → 600 (+90)" == opened.page.inner_text("#chosen")
-
-
-def test_the_flame_graph_is_as_wide_as_either_side_or_the_change(open_page: Any) -> None:
-    """A function that base does not have is not in its graph."""
-    opened = open_page()
+    assert "1 found" == page.inner_text("#found")
+    page.locator("#hits button").first.press("Enter")
+    assert "malloc 0 → 60 (+60) new lib" == page.inner_text("#chosen")
+    page.click("#whole")
+    assert "all 510 → 600 (+90)" == page.inner_text("#chosen")
+    # A function that base does not have is not in its graph.
     for side, functions in (("new", 5), ("base", 4), ("difference", 4)):
-        opened.page.click(f"[data-side={side}]")
-
-        playwright.expect(opened.page.locator("#icicle .slice")).to_have_count(functions)
+        page.click(f"[data-side={side}]")
+        playwright.expect(page.locator("#icicle .slice")).to_have_count(functions)
 
 
 def test_axe_finds_nothing_serious(open_page: Any) -> None:

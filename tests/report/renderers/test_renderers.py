@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -28,17 +28,8 @@ from instruction_counts.report.document import (
     Table,
     Unit,
 )
-from instruction_counts.report.renderers import (
-    Renderer,
-    markdown,
-    register,
-    renderer_named,
-    renderer_of,
-    renderers,
-    terminal,
-    unregister,
-)
 from instruction_counts.report.renderers import csv as csv_renderer
+from instruction_counts.report.renderers import markdown, renderer_named, renderer_of, terminal
 from instruction_counts.report.visible import visible_line
 from tests.report.renderers.pages import document
 
@@ -82,7 +73,7 @@ DOCUMENT = Document(
     sections=(WORSE, Block("Code", (Line("x = 1", indent=2),), preformatted=True, folded=True)),
     notes=(Line("Not verified.", Role.WARNING), Line("Per iteration.", Role.DIM)),
     next_command="explain last nn/Linear",
-    data={"tally": {"worse": 3}, "bound": float("inf")},
+    data={"tally": {"worse": 3}, "bound": float("inf"), "kinds": (Fraction(1, 2), Role.BAD)},
     tests=(
         CaseTest("ic.nn", "nn/Linear", failure="above its limit", details="+212 add"),
         CaseTest("ic.nn", "nn/Sequential", error="ValueError"),
@@ -145,10 +136,14 @@ Next: <code>instruction-counts explain last nn/Linear</code>
 """ == markdown.render(DOCUMENT)
 
 
-@pytest.mark.parametrize("longest", [700, 1000, 5000])
-def test_markdown_is_no_longer_than_a_comment(longest: int) -> None:
-    """It has the first rows, and says how many it has not."""
-    long = attrs.evolve(WORSE, rows=tuple(row(f"case {n}", 1000, 1001) for n in range(150)))
+@pytest.mark.parametrize(
+    ("longest", "name"),
+    [(700, ""), (5000, ""), *((2**16, name) for name in ("@" * 400, "&@" * 20, "x" * 900))],
+)
+def test_markdown_is_no_longer_than_a_comment(longest: int, name: str) -> None:
+    """It has the first rows, and says how many it has not; escaped names are longer."""
+    rows = [row(f"case {name}{n}", 1000, 1001) for n in range(150)]
+    long = attrs.evolve(WORSE, rows=rows)
     other = attrs.evolve(long, name="better", folded=True)
     document = attrs.evolve(DOCUMENT, sections=(long, other), longest=longest)
     text = markdown.render(document)
@@ -166,7 +161,7 @@ def test_json_is_the_data_or_the_tables_by_their_keys() -> None:
         for document in (DOCUMENT, attrs.evolve(DOCUMENT, data=None))
     )
 
-    assert {"tally": {"worse": 3}, "bound": None} == data
+    assert {"tally": {"worse": 3}, "bound": None, "kinds": [0.5, "bad"]} == data
     assert {"fact": "torch", "base": "2.12.1", "new": "2.13.0+cpu"} == tables["facts"][0]
     assert [37_204, 121_020, 160_938] == [case["base"] for case in tables["worse"]]
     assert ("comparison", ["Not verified.", "Per iteration."]) == (tables["kind"], tables["notes"])
@@ -275,32 +270,6 @@ def test_no_table_is_wider_than_its_terminal(rows: Any, width: int) -> None:
     assert {name.strip() for name in names}.issuperset(wide)
 
 
-@pytest.fixture
-def _toy() -> Iterator[None]:
-    """A renderer from outside."""
-    register(Renderer("toy", (".toy",), lambda document: document.kind))
-    yield
-    unregister("toy")
-
-
-@pytest.mark.usefixtures("_toy")
-def test_a_renderer_from_outside_is_found_by_its_suffix() -> None:
-    """And offered with the others."""
-    found = renderer_of("report.toy.gz")
-
-    assert found is renderers()[-1]
-    assert "comparison" == renderer_named("toy").render(DOCUMENT)
-
-
-@pytest.mark.parametrize(
-    "taken", [Renderer("json", (".x",), str), Renderer("x", (".x", ".md"), str)]
-)
-def test_a_name_or_suffix_that_is_taken_is_refused(taken: Renderer) -> None:
-    """Else one would hide another."""
-    with pytest.raises(ValueError, match="already known"):
-        register(taken)
-
-
 @pytest.mark.parametrize(
     ("file", "having", "name"),
     [
@@ -349,21 +318,15 @@ def test_a_terminal_obeys_no_text(text: str) -> None:
 
 
 @given(TEXTS)
-def test_no_text_breaks_a_table_of_markdown(text: str) -> None:
-    """Every line of a table has as many cells as its heading."""
-    tables = re.findall(r"(?:^\|.*\n)+", markdown.render(document(text)), flags=re.MULTILINE)
+def test_no_text_is_markup_in_markdown(text: str) -> None:
+    """No HTML, link, mention, code or cell but our own; nothing that a terminal would obey."""
+    found = markdown.render(document(text))
+    bare = re.sub(r"</?(?:details|summary|code)>|<!-- -->", "", found)
+    tables = re.findall(r"(?:^\|.*\n)+", found, flags=re.MULTILINE)
 
     assert 3 == len(tables)
     for table in tables:
         assert 1 == len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()})
-
-
-@given(TEXTS)
-def test_no_text_is_markup_in_markdown(text: str) -> None:
-    """No HTML, link, mention or code but our own; nothing that a terminal would obey."""
-    found = markdown.render(document(text))
-    bare = re.sub(r"</?(?:details|summary|code)>|<!-- -->", "", found)
-
     assert "<" not in bare
     assert not re.search(r"://|www\.|gh-\d|[@#](?!<!-- -->|#| )", found, re.IGNORECASE)
     assert found.replace("\n", "").isprintable()

@@ -9,26 +9,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from instruction_counts.report.document import (
-    Block,
-    Cell,
-    Chart,
-    Column,
-    Document,
-    Role,
-    Row,
-    Section,
-    Table,
-    Unit,
-)
+from instruction_counts.report.document import Block, Chart, Document, Row, Table, Unit
 from instruction_counts.report.format import written
 from instruction_counts.report.renderers.html import flame
+from instruction_counts.report.renderers.json import plain
 from instruction_counts.report.visible import visible, visible_line
 from instruction_counts.system.program import program_name
 
@@ -36,7 +24,7 @@ from instruction_counts.system.program import program_name
 def render(document: Document) -> str:
     """The page: the answer first; tables that filter, sort and unfold; charts and flame graphs."""
     graph = flame.tree(document.profiles)
-    has_charts = any(isinstance(part, Chart) for part in _all_sections(document.sections))
+    has_charts = any(isinstance(part, Chart) for part in document.sections)
     page: str = _template("page.html").render(
         document=document,
         title=document.title or document.kind.capitalize(),
@@ -63,48 +51,11 @@ def _cut(section: Table | Block, most: int) -> Table | Block:
     return attrs.evolve(section, rows=(*section.rows[:most], last))
 
 
-def _all_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Those of rows that unfold included."""
-    for section in sections:
-        yield section
-        if isinstance(section, Table):
-            for row in section.rows:
-                yield from _all_sections(row.details)
-
-
 def _plotly() -> str:
     # Imported here: it takes a second, and most commands write no page.
     from plotly.offline import get_plotlyjs  # noqa: PLC0415
 
     return str(get_plotlyjs())
-
-
-def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
-    """Neighbouring columns that belong together: the name of each group, and how many they are."""
-    together = itertools.groupby(columns, key=lambda column: column.group)
-    return [(name, len(list(members))) for name, members in together]
-
-
-def _bar(table: Table, row: Row, cell: Cell, column: Column) -> float | None:
-    """How long the bar beside a cell is, from 0 to 1; None for sums, and where there are none."""
-    if not column.bars or row.role is not Role.PLAIN or not isinstance(cell.value, int | float):
-        return None
-    values = [
-        value
-        for row, value in zip(table.rows, table.column(column.key), strict=True)
-        if row.role is Role.PLAIN and isinstance(value, int | float)
-    ]
-    return min(1.0, abs(cell.value) / max(map(abs, values), default=0)) if cell.value else 0.0
-
-
-def _script_json(value: Any) -> str:
-    """JSON for a script element: no character in it can end the element or begin another."""
-    text = json.dumps(
-        value, separators=(",", ":"), allow_nan=False, default=lambda kind: kind.value
-    )
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 @functools.cache
@@ -119,12 +70,12 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters.update(
         visible=visible,
         line=visible_line,
-        groupby_neighbours=_groups,
-        script_json=_script_json,
-        chart_json=lambda chart: _script_json(attrs.asdict(chart)),
+        neighbours=lambda columns: itertools.groupby(columns, lambda column: column.group),
+        plain=plain,
         # A column is sorted by its numbers, however they are written.
         sort_key=lambda cell: "" if cell.value is None else str(cell.value),
     )
@@ -133,7 +84,5 @@ def _template(name: str) -> Any:
         chart_section=lambda section: isinstance(section, Chart),
         numeric=lambda column: column.unit is not Unit.TEXT,
     )
-    environment.globals.update(
-        cell_text=lambda cell, column: visible_line(written(cell, column.unit)), bar_of=_bar
-    )
+    environment.globals["cell_text"] = lambda cell, column: visible_line(written(cell, column.unit))
     return environment.get_template(name)

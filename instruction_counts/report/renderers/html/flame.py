@@ -6,13 +6,14 @@ roots of a side add up to its count: what is too small to be seen is merged, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
 from instruction_counts.analysis.attribution.names import short
 
+_FIELDS = ("name", "label", "place", "base", "new")
 _LABEL_WIDTH = 60
 _MOST_NODES = 1_500
 """plotly draws so many in half a second."""
@@ -27,6 +28,12 @@ class _Node:
     base: int = 0
     new: int = 0
     children: dict[tuple[str, str], _Node] = attrs.field(factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What fits into a box: a C++ name without its arguments, any other as it is."""
+        name = self.name
+        return name if name.startswith(("(", "<")) else short(name, _LABEL_WIDTH)
 
     @property
     def weight(self) -> int:
@@ -56,35 +63,25 @@ def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
                 key = frames[place]["name"], frames[place].get("file", "")
                 node = node.children.setdefault(key, _Node(*key))
                 node.spend(side, weight)
-    return _columns(root)
-
-
-def _columns(root: _Node) -> dict[str, list[Any]]:
-    smallest = _smallest(root)
-    rows: list[tuple[Any, ...]] = []
+    weights = sorted(_weights(root), reverse=True)
+    smallest = weights[_MOST_NODES] + 1 if len(weights) > _MOST_NODES else 0
+    found: dict[str, list[Any]] = {name: [] for name in ("parent", *_FIELDS)}
     pending = [(root, -1)]
     while pending:
         node, parent = pending.pop()
-        pending += [(child, len(rows)) for child in _visible(node, smallest)]
-        rows.append((parent, node.name, _label(node.name), node.place, node.base, node.new))
-    names = ("parent", "name", "label", "place", "base", "new")
-    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+        pending += [(child, len(found["name"])) for child in _visible(node, smallest)]
+        found["parent"].append(parent)
+        for name in _FIELDS:
+            found[name].append(getattr(node, name))
+    return found
 
 
-def _label(name: str) -> str:
-    """What fits into a box: a C++ name without its arguments, any other as it is."""
-    return name if name.startswith(("(", "<")) else short(name, _LABEL_WIDTH)
-
-
-def _smallest(root: _Node) -> int:
-    """The weight below which nodes are merged, so that not too many are left."""
-    weights, pending = [], [root]
+def _weights(node: _Node) -> Iterator[int]:
+    pending = [node]
     while pending:
         node = pending.pop()
-        weights.append(node.weight)
+        yield node.weight
         pending += node.children.values()
-    weights.sort(reverse=True)
-    return weights[_MOST_NODES] + 1 if len(weights) > _MOST_NODES else 0
 
 
 def _visible(node: _Node, smallest: int) -> list[_Node]:
