@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypedDict
 import attrs
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
-from instruction_counts.builds.configured import parse_build
+from instruction_counts.builds.configured import named_builds
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
@@ -133,15 +133,7 @@ def builds_of(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
     Raises:
         UsageError: a text names no build, or two have the same name.
     """
-    several = (given,) if isinstance(given, str | Build) else tuple(given)
-    found = tuple(build if isinstance(build, Build) else parse_build(build) for build in several)
-    names = [build.name for build in found]
-    if len(set(names)) < len(names):  # nothing could tell them apart
-        raise UsageError(
-            f"two builds have the same name: {', '.join(names)}",
-            'Give each a name of its own: parse_build("new=/path/to/venv")',
-        )
-    return found or (default_build(),)
+    return named_builds((given,) if isinstance(given, str | Build) else given) or (default_build(),)
 
 
 def effect_of(given: str | Effect) -> Effect:

@@ -9,31 +9,23 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts.builds.configured import parse_build, read_builds
+from instruction_counts.builds.configured import (
+    check_unique,
+    is_build_file,
+    parse_build,
+    read_builds,
+)
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, asking, counting_options
-from instruction_counts.cli.options import (
-    build_command_option,
-    build_option,
-    check_unique,
-    definitions_options,
-    is_build_file,
-    layouts_option,
-    listing_option,
-    min_effect_option,
-    mode_options,
-    store_option,
-)
+from instruction_counts.cli.measuring import Asked, series_options
+from instruction_counts.cli.options import build_option, definitions_options, mode_options
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.history import bisection
 from instruction_counts.session.bisecting import find_changes, only_case
 from instruction_counts.session.build_series import check_build_command, made_build
-from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.watching import listed
 from instruction_counts.storage.store import Store
 
@@ -41,19 +33,13 @@ from instruction_counts.storage.store import Store
 @click.command("bisect", cls=Command)
 @click.argument("label")
 @build_option
-@listing_option()
-@build_command_option
-@layouts_option("only measures once more")
-@min_effect_option
+@series_options(definitions_options, mode_options, required=False)
 @output_options()
-@asking(definitions_options, mode_options, counting_options, store_option)
 def bisect_command(
     label: str,
     build: tuple[str, ...],
     listing: str | None,
     build_cmd: str | None,
-    layouts: int | None,
-    min_effect: Effect,
     outputs: Outputs,
     asked: Asked,
 ) -> int:
@@ -69,12 +55,11 @@ def bisect_command(
       python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \\
         --command 'git log --reverse --format=%H v1..v2'
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    selection = attrs.evolve(asked.selection, only=(label,))
-    only_case(asked.definitions, selection)
-    request = ComparisonRequest(asked.definitions, selection, asked.measuring, min_effect, layouts)
+    how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
+    only_case(how.definitions, how.selection)
     makers = _makers(build, listing, build_cmd)
     with Store.open(asked.db) as store:
-        found = find_changes(makers, request, store, console)
+        found = find_changes(makers, how, store, console)
     outputs.write(bisection(found))
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.records import RunSummary
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
@@ -56,34 +55,30 @@ def show_places(
         say(f"Saved: {path}")
     if measured.run_id is not None and measured.is_stored:
         say(saved(store, measured.run_id))
-        for path in files:
-            if path not in written:
-                again = _export(measured.run_id, path.name)
-                console.error(f"Not saved: {path}. The run is stored: {again}")
+        for path in files.keys() - set(written):
+            again = _export(measured.run_id, path.name)
+            console.error(f"Not saved: {path}. The run is stored: {again}")
     return written
 
 
 def saved(store: Store, run_id: int) -> str:
-    """Where the run is, and how to compare it with the one before."""
+    """Where the run is, and how to compare it with the one before, if each has one build."""
     try:
-        this, known = store.summary(run_id), store.summaries()
+        known = [run for run in store.summaries() if run.id <= run_id and run.cases and run.builds]
     except DataError:  # the database has gone away since
-        return f"Saved as run {run_id}."
-    earlier = (run for run in known if run.id < run_id and run.cases and run.builds)
-    before = next(earlier, None)
+        known = []
+    this, before = (*known, None, None)[:2]
     hint = ""
-    if before is not None:
-        sides = (shlex.quote(_side(*pair)) for pair in ((before, this), (this, before)))
-        hint = f" Compare: {program_name()} compare {' '.join(sides)}"
+    if this is not None and before is not None and len(this.builds) == len(before.builds) == 1:
+        hint = f" Compare: {program_name()} compare {before.id} {run_id}"
     return f"Saved as run {run_id}.{hint}"
 
 
 def go_on(run_id: int | None, files: Iterable[Path]) -> str:
     """How to go on from a run that was interrupted; empty where nothing holds it."""
-    readable = (str(file) for file in files if file.name.endswith((".json", ".json.gz")))
-    file = next(readable, None)
-    if file is not None:
-        return f"Go on with: --resume {shlex.quote(file)}"
+    for file in files:
+        if file.name.endswith((".json", ".json.gz")):
+            return f"Go on with: --resume {shlex.quote(str(file))}"
     if run_id is None:
         return ""
     return f"Go on with --resume FILE.json, from: {_export(run_id, 'FILE.json')}"
@@ -91,11 +86,3 @@ def go_on(run_id: int | None, files: Iterable[Path]) -> str:
 
 def _export(run_id: int, name: str) -> str:
     return f"{program_name()} runs show {run_id} --output {shlex.quote(name)}"
-
-
-def _side(run: RunSummary, other: RunSummary) -> str:
-    """The run; of one with several builds that which the other run has too, or else the first."""
-    if len(run.builds) == 1:
-        return str(run.id)
-    shared = (name for name in run.builds if name in other.builds)
-    return f"{run.id}:{next(shared, next(iter(run.builds)))}"

@@ -80,22 +80,18 @@ def test_every_option_says_what_it_is_for_and_its_default() -> None:
     ]
 
 
-NO_COMMAND = 'There is no command "{}". Did you mean "{}"?'
-
-
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        (["rnu"], NO_COMMAND.format("rnu", "run")),
-        (["basline"], NO_COMMAND.format("basline", "baseline")),
-        (["Compare"], NO_COMMAND.format("Compare", "compare")),
-        (["runs", "xyz"], "There are: delete, import, list, show, tag, untag."),
+        (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
+        (["Compare"], "No such command 'Compare'. Did you mean 'compare'?"),
+        (["runs", "xyz"], "No such command 'xyz'."),
     ],
 )
 def test_a_mistyped_command_is_answered_with_the_nearest(
     typed: list[str], expected: str, program: Program
 ) -> None:
-    """Or with all of its group, where it is like none; it is wrong usage."""
+    """As click does; it is wrong usage."""
     answer = program(*typed)
 
     assert 2 == answer.code

@@ -139,21 +139,6 @@ def test_a_statement_that_writes_into_torch_marks_its_run(overlay: Path, tmp_pat
     assert note in " ".join(stored.stdout.split())
 
 
-@pytest.mark.slow
-def test_a_case_that_does_not_end_is_a_row_with_the_time_that_it_had(tmp_path: Path) -> None:
-    """A run of its own: on a busy machine other cases may need longer than it is given."""
-    definitions = write_definitions(tmp_path, endless="while True: pass")
-    args = ["run", *TIMES, "--timeout", "8", "--definitions", definitions]
-    done = run([*args, "--output", "r.json"], tmp_path)
-    (record,) = read_json(tmp_path / "r.json").cases
-
-    assert record.outcome.failure is not None
-    assert "timeout" == record.outcome.status.value
-    assert "no answer within 8 s" == record.outcome.failure.message
-    assert 4 == done.returncode
-    assert [line for line in done.stdout.splitlines() if line.startswith("timeout  endless · ")]
-
-
 # A budget of time
 
 

@@ -15,8 +15,7 @@ from click.testing import CliRunner
 from instruction_counts.cli.measuring import Asked, run_options
 from instruction_counts.cli.stored_run import result_files
 from instruction_counts.domain.build import default_build
-from instruction_counts.domain.selection import Selection
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.specification import read_specification
 from instruction_counts.storage.json_files import read_json
@@ -84,23 +83,14 @@ def test_a_specification_says_what_the_command_line_does_not(
 
     assert expected == [
         *(build.name for build in found.builds),
-        found.measuring.timeout_s,
+        found.how.settings.timeout_s,
         Path(str(found.db)).name,
     ]
 
 
 def test_without_a_specification_there_are_defaults() -> None:
     """The standard suite on this interpreter."""
-    expected = Asked(
-        STANDARD,
-        Selection(),
-        (default_build(),),
-        MeasurementSettings(),
-        None,
-        names_definitions=False,
-    )
-
-    assert expected == asked()
+    assert Asked(ComparisonRequest(STANDARD), (default_build(),), None) == asked()
 
 
 def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:

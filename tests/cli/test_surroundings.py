@@ -12,13 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.cli.surroundings import (
-    ERRORS,
-    LossyFile,
-    interrupts,
-    lossy_streams,
-    register,
-)
+from instruction_counts.cli.surroundings import LossyFile, interrupts, lossy_streams
 from tests.process import ROOT, called
 
 pytestmark = pytest.mark.faults
@@ -103,19 +97,3 @@ def test_replaced_streams_stay(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert [] == lost
     assert "shown" == capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain", b"plain"),
-        ("2.1 µs ± 7% · ┌─█│ → …", b"2.1 us +- 7% | +-#| -> ..."),
-        ("n² ünknown ✗", rb"n^2 \xfcnknown \u2717"),
-        ("half \udc80", rb"half \udc80"),
-    ],
-)
-def test_what_a_terminal_does_not_know_has_a_plain_form(text: str, expected: bytes) -> None:
-    """What stands for something is replaced by it, all else by its number."""
-    register()
-
-    assert expected == text.encode("ascii", ERRORS)

@@ -21,7 +21,7 @@ def timed(asked: Statements, saving: Saving | None = None, **script: Any) -> Tim
     """What a fake engine answers; ``failing`` names statements that fail."""
     answers = {(name,): [failed()] for name in script.get("failing", ())}
     with fake_engines({BUILD.name: FakeEngine(answers)}):
-        return time_statements(asked, runner_of(BUILD.name), saving)
+        return time_statements(asked, lambda: runner_of(BUILD.name), saving)
 
 
 def test_statements_are_measured_in_their_order() -> None:
@@ -71,7 +71,7 @@ def test_a_backward_pass_from_many_values_has_an_advice() -> None:
     """Torch says what is wrong, and not what to type."""
     said = failed(message="RuntimeError: grad can be implicitly created only for scalar outputs")
     with fake_engines({BUILD.name: FakeEngine({("x + y",): [said]})}):
-        found = time_statements(ADD, runner_of(BUILD.name))
+        found = time_statements(ADD, lambda: runner_of(BUILD.name))
 
     assert "--gradient NAME" in found.advice
     assert "" == timed(ADD).advice
@@ -85,7 +85,7 @@ def test_what_cannot_be_saved_is_not_measured(tmp_path: Path) -> None:
     engine = FakeEngine()
 
     with fake_engines({BUILD.name: engine}), pytest.raises(UsageError, match="called Mine already"):
-        time_statements(ADD, runner_of(BUILD.name), Saving.at(path, "Mine"))
+        time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert [] == engine.calls
     assert content == path.read_text()
 
@@ -101,7 +101,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
         fake_engines({BUILD.name: FakeEngine(during=interrupt)}),
         pytest.raises(KeyboardInterrupt),
     ):
-        time_statements(ADD, runner_of(BUILD.name), Saving.at(path, "Mine"))
+        time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert [] == list(tmp_path.iterdir())
 
 
