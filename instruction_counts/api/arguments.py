@@ -73,7 +73,7 @@ class Select(TypedDict, total=False):
 class Comparing(Select, total=False):
     """How two sides are compared."""
 
-    min_effect: str | Effect
+    min_effect: str
     """The smallest change that gets a verdict: ``"0.5%"``, ``"20"``, ``"0.5%,20"``."""
     layouts: int | None
     """In how many memory layouts cases that differ are counted again, each in servers of its own;
@@ -105,7 +105,7 @@ def comparison_request(
         UsageError: an argument cannot be read.
     """
     select: Any = {**how}
-    effect = effect_of(select.pop("min_effect", MIN_EFFECT))
+    effect = effect_of(select.pop("min_effect", str(MIN_EFFECT)))
     layouts = select.pop("layouts", None)
     cases = definitions_of(definitions)
     return ComparisonRequest(cases, selection_of(**select), settings, effect, layouts)
@@ -136,14 +136,12 @@ def builds_of(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
     return named_builds((given,) if isinstance(given, str | Build) else given) or (default_build(),)
 
 
-def effect_of(given: str | Effect) -> Effect:
+def effect_of(given: str) -> Effect:
     """The smallest change that gets a verdict.
 
     Raises:
         UsageError: a text cannot be read.
     """
-    if isinstance(given, Effect):
-        return given
     try:
         return Effect.parse(given)
     except ValueError as error:

@@ -19,14 +19,14 @@ _GROUPS = {
         *("definitions", "operators", "only", "languages", "runtimes"),
         *("language", "autograd", "listing", "build", "build_cmd"),
     ),
-    "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
+    "Measuring": ("jobs", "counts", "times", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
     "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),
         *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("no_counts", "gradient", "signature"),
+        *("counts", "gradient", "signature"),
         *("skip_unavailable", "callgrind_out", "resources", "allow_different", "db"),
     ),
 }
@@ -88,15 +88,10 @@ class Command(click.Command):
                     )
 
 
-class Group(Command, click.Group):
+class Group(click.Group, Command):
     """A group of such commands, with the whole of their first sentences."""
 
     command_class = Command
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, and then the commands."""
-        super().format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands with what they do; none is imported for that."""

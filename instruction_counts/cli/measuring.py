@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from instruction_counts.cli.options import (
     Decorator,
     build_options,
     choice,
-    flag,
     gathered,
     min_effect_option,
     option,
@@ -53,7 +53,11 @@ def _registered(flags: str, kinds: Collection[Any], default: str) -> Decorator:
     return choice(flags, [kind.name for kind in kinds], text, default=default)
 
 
-_NO_COUNTS = flag("--no-counts", "Do not count instructions.")
+def _without(flags: str, text: str) -> Decorator:
+    return click.option(*flags.split(), flag_value=False, default=True, help=text)
+
+
+_NO_COUNTS = _without("--no-counts counts", "Do not count instructions.")
 _OPTIONS = (
     _registered("--engine", engines(), DEFAULT),
     allocator_option,
@@ -75,31 +79,19 @@ _OPTIONS = (
         for kinds in [kinds_of_lanes()]
         if len(kinds) > 1
     ),
-    flag("--no-times", "Do not measure wall times."),
+    _without("--no-times times", "Do not measure wall times."),
 )
 
 
-def _measuring(
-    engine: str,
-    allocator: str,
-    pin_isa: str | None,
-    jobs: int | None,
-    cores: str | None,
-    timeout_s: float | None,
-    no_times: bool,
-    lanes: str = DEFAULT_LANES,
-    no_counts: bool = False,
-) -> MeasurementSettings:
-    if no_counts and no_times:
+@functools.wraps(MeasurementSettings)
+def _measuring(**given: Any) -> MeasurementSettings:
+    """What the options say; they are called as the fields of the settings are."""
+    settings = MeasurementSettings(**given)
+    if not (settings.counts or settings.times):
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
-    if pin_isa:
-        require(engine, Ability.PINNED_ISA, "--pin-isa")
-    return MeasurementSettings(
-        *(engine, allocator, pin_isa, jobs, cores, timeout_s),
-        counts=not no_counts,
-        times=not no_times,
-        lanes=lanes,
-    )
+    if settings.pin_isa:
+        require(settings.engine, Ability.PINNED_ISA, "--pin-isa")
+    return settings
 
 
 counting_options = gathered("measuring", _OPTIONS, _measuring)

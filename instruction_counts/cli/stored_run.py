@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
 import secrets
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
-from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.errors import DataError
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
@@ -22,24 +23,15 @@ if TYPE_CHECKING:
 
 
 def result_files(specification: Specification | None) -> tuple[Path, ...]:
-    """A new file in each directory of the specification's reporters; the directories are made.
-
-    Raises:
-        UsageError: one cannot be made.
-    """
+    """A new file in each directory of the specification's reporters; the directories are made."""
     if specification is None:
         return ()
     words = re.sub(r"[^\w.-]+", "-", specification.name).strip("-.") or "run"
     moment = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{words}-{moment}-{secrets.token_hex(2)}.json"
     for folder in specification.reporters.directories:
-        try:
+        with contextlib.suppress(OSError):  # a file in it is refused then
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(
-                f"the folder {folder} cannot be made: {error.strerror}",
-                "Name another one in the specification.",
-            ) from error
     return tuple(folder / name for folder in specification.reporters.directories)
 
 
