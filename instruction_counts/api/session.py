@@ -266,23 +266,20 @@ def _statement(
     language: str = Language.PYTHON.option,
     runtime: str = "",
     backward: bool = False,
-    gradient: str | None = None,
-    signature: str | None = None,
     num_threads: int = 1,
+    **others: Any,
 ) -> Statements:
     is_cpp = mode_of("language", Language, language) == Language.CPP.value
     if runtime:
         mode_of("runtime", RuntimeMode, runtime)
     return Statements(
-        (stmt,),
-        is_cpp,
+        *((stmt,), is_cpp),
         py_setup="" if is_cpp else setup,
         cpp_setup=setup if is_cpp else "",
-        signature=signature,
         runtimes=(runtime,) if runtime else (),
         autograd=backward,
-        gradient=gradient,
         num_threads=(num_threads,),
+        **others,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -78,28 +78,24 @@ def _makers(
             raise UsageError("--build-cmd is for commits", "Say which: --command 'git log …'")
         check_build_command(build_cmd)
     given = texts if listing is None else map(str.strip, listed(listing).splitlines())
-    makers = list(_made(filter(None, given), build_cmd))
+    made: dict[str, str] = {}
+    makers: list[tuple[str, Callable[[], Build]]] = []
+    for text in filter(None, given):
+        name, separator, _ = text.partition("=")
+        if build_cmd is not None:
+            make = functools.partial(made_build, build_cmd, text, made, console.note)
+            makers.append((text, make))
+        elif is_build_file(text):
+            known = read_builds(Path(text))
+            makers += [(build.name, functools.partial(attrs.evolve, build)) for build in known]
+        elif separator and name:
+            makers.append((name, functools.partial(parse_build, text)))
+        else:
+            remedy = "With commits, say how to make their builds: --build-cmd."
+            raise UsageError(f'"{text}" is not NAME=PYTHON', remedy)
     check_unique([name for name, _ in makers])
     if len(makers) < 2:
         raise UsageError(
             "a bisection needs at least two builds", "Give --build twice or more, or --command."
         )
     return dict(makers)
-
-
-def _made(texts: Iterator[str], build_cmd: str | None) -> Iterator[tuple[str, Callable[[], Build]]]:
-    made: dict[str, str] = {}
-    for text in texts:
-        name, separator, _ = text.partition("=")
-        if build_cmd is not None:
-            yield text, functools.partial(made_build, build_cmd, text, made, console.note)
-        elif is_build_file(text):
-            for build in read_builds(Path(text)):
-                yield build.name, functools.partial(lambda known: known, build)
-        elif separator and name:
-            yield name, functools.partial(parse_build, text)
-        else:
-            raise UsageError(
-                f'"{text}" is not NAME=PYTHON',
-                "With commits, say how to make their builds: --build-cmd.",
-            )

@@ -11,12 +11,9 @@ import click
 from instruction_counts.system.program import program_name
 
 _GROUPS = {
-    "Statements": (
-        *("setup", "cpp", "cpp_stmt", "cpp_setup", "global_setup"),
-        *("backward", "gradient", "runtime", "signature"),
-    ),
+    "Statements": ("py_setup", "is_cpp", "cpp_stmts", "cpp_setup", "global_setup", "gradient"),
     "Cases and builds": (
-        *("definitions", "operators", "only", "languages", "runtimes"),
+        *("definitions", "operators", "only", "languages", "runtimes", "signature"),
         *("language", "autograd", "listing", "build", "build_cmd"),
     ),
     "Measuring": ("jobs", "counts", "times", "time_budget", "layouts"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +82,6 @@ _OPTIONS = (
 )
 
 
-@functools.wraps(MeasurementSettings)
 def _measuring(**given: Any) -> MeasurementSettings:
     """What the options say; they are called as the fields of the settings are."""
     settings = MeasurementSettings(**given)
@@ -94,9 +92,9 @@ def _measuring(**given: Any) -> MeasurementSettings:
     return settings
 
 
-counting_options = gathered("measuring", _OPTIONS, _measuring)
+counting_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
 """How to measure, for a command that needs counts; it gets ``measuring``."""
-measuring_options = gathered("measuring", (_NO_COUNTS, *_OPTIONS), _measuring)
+measuring_options = gathered("measuring", (_NO_COUNTS, *_OPTIONS), _measuring, MeasurementSettings)
 """The same, for a command that can do without counts."""
 
 

@@ -26,12 +26,18 @@ from instruction_counts.system.program import DATABASE_VARIABLE
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def gathered(name: str, options: Sequence[Decorator], make: Callable[..., Any]) -> Decorator:
+def gathered(
+    name: str,
+    options: Sequence[Decorator],
+    make: Callable[..., Any],
+    like: Callable[..., Any] | None = None,
+) -> Decorator:
     """Adds ``options`` to a command, which gets what ``make`` makes of them as ``name``.
 
-    The parameters of ``make`` are called as the options are; it gets those that there are.
+    The parameters of ``like``, which is ``make`` itself where it is not given, are called as the
+    options are; ``make`` gets those that there are.
     """
-    own = tuple(inspect.signature(make).parameters)
+    own = tuple(inspect.signature(like or make).parameters)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -135,9 +135,7 @@ class Outputs:
             if destination.is_stdout:
                 destination.write(lambda: document, result_file)
 
-    def exporters(
-        self, shown: Callable[[Run], Document], more: Iterable[Path] = ()
-    ) -> dict[Path, Exporter]:
+    def exporters(self, more: Iterable[Path] = ()) -> dict[Path, Exporter]:
         """What writes a growing run to each of the files, and to ``more`` of them.
 
         Raises:
@@ -145,7 +143,7 @@ class Outputs:
         """
         destinations = (*self.destinations, *map(Destination.of, more))
         files = (destination for destination in destinations if not destination.is_stdout)
-        return {destination.path: Exporter(destination, shown) for destination in files}
+        return {destination.path: Exporter(destination) for destination in files}
 
     def say(self, text: str) -> None:
         """One line for people."""
@@ -190,19 +188,13 @@ def output_options(*having: str) -> Decorator:
 class Exporter:
     """Writes a growing run to a file, whole and atomically, while it grows.
 
-    JSON is the result file, a case at a time, with the details of outcomes; others show the
-    document that ``shown`` makes of a run.
+    JSON is the result file, a case at a time, with the details of outcomes.
     """
 
     def __init__(
-        self,
-        destination: Destination,
-        shown: Callable[[Run], Document],
-        clock: Callable[[], float] = time.monotonic,
+        self, destination: Destination, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.destination = destination
-        self._shown, self._clock = shown, clock
-        self._next = clock()
+        self.destination, self._clock, self._next = destination, clock, clock()
 
     def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
         """Write ``run``, which holds what it held before and perhaps more.
@@ -214,8 +206,10 @@ class Exporter:
         Raises:
             UsageError: the file cannot be written.
         """
+        from instruction_counts.report.run import run_document  # noqa: PLC0415 - start-up
+
         begin = self._clock()
         if final or begin >= self._next:
-            self.destination.write(lambda: self._shown(run), lambda: json_parts(run, complete))
+            self.destination.write(lambda: run_document(run), lambda: json_parts(run, complete))
             end = self._clock()
             self._next = end + 20 * (end - begin)

@@ -72,7 +72,7 @@ def run_command(
         require(asked.how.settings.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
     cases = load_cases(asked.how.definitions, asked.how.selection)
     specification = specification_of(asked.how.definitions)
-    exporters = outputs.exporters(run_document, stored_run.result_files(specification))
+    exporters = outputs.exporters(stored_run.result_files(specification))
     done = read_json(resume) if resume else None
     with Store.open(asked.db) as store:
         runner = BuildRunner.of(asked.builds, asked.how.settings, console, store)

@@ -86,6 +86,7 @@ ADD = {"add": api.TimerArgs("x")}
         (api.measure, [ADD], {"builds": BUILDS}, 'two builds are called "new"'),
         (api.compare, BUILDS, {}, 'two builds are called "new"'),
         (api.compare, [TWO, TWO], {}, "several builds"),
+        (api.side, [TWO, "other"], {}, 'no build "other"'),
         (api.compare, [run_of(1), run_of(1)], {"min_effect": "much"}, "min_effect='much'"),
         (api.compare, [run_of(1), run_of(1)], {"languages": "c++"}, "no selected case"),
         (api.explain, [BUILDS[0], "add"], {}, 'build "new" is not measured here'),
@@ -98,13 +99,6 @@ def test_what_is_not_understood_is_named(
     """Before anything is measured."""
     with pytest.raises(api.UsageError, match=message):
         function(*given, **how)
-
-
-def test_a_build_of_several_is_named() -> None:
-    """Where a run has one, it need not be."""
-    assert {TWO.cases[0].key} == {*api.side(TWO, "base").records}
-    with pytest.raises(api.UsageError, match='no build "other"'):
-        api.side(TWO, "other")
 
 
 # Values that are returned
@@ -130,6 +124,7 @@ def test_rows_are_plain_and_have_the_same_keys() -> None:
     """Counts are ints, times are seconds, a failure is a row."""
     first, second = SHOWN.table()
 
+    assert "<Run of 2 cases on default>" == repr(SHOWN)
     assert list(first) == list(second)
     assert {"Group/<add>", "python", "eager", 1, "default", "ok", 8899, 2.2e-06} <= {
         *(value for value in first.values() if not isinstance(value, tuple))
@@ -146,34 +141,34 @@ COUNTED = make_record("a", outcome=attrs.evolve(OK, functions=COSTS))
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("value", "short", "expected"),
     [
         (
             api.compare(run_of(1000), run_of(1500)),
+            "<Comparison of default with default: 1 worse>",
             {"base": 1000, "new": 1500, "change": 500, "relative": 0.5, "verdict": "worse"},
         ),
-        (api.explain(make_run(COUNTED), "a"), {"function": "f", "new": 333, "change": 333}),
-        (api.Result(COUNTED), {"function": "f", "library": "lib.so", "instructions": 333}),
+        (
+            api.explain(make_run(COUNTED), "a"),
+            "<Explained a · Python · Eager · Forward of default: 333>",
+            {"function": "f", "new": 333, "change": 333},
+        ),
+        (
+            api.Result(COUNTED),
+            "<a · Python · Eager · Forward: 8,899 instructions, 2.2 us>",
+            {"function": "f", "library": "lib.so", "instructions": 333},
+        ),
     ],
     ids=["comparison", "explanation", "result"],
 )
-def test_each_value_has_rows(value: Any, expected: dict[str, Any]) -> None:
+def test_each_value_is_short_as_text_and_has_rows(
+    value: Any, short: str, expected: dict[str, Any]
+) -> None:
     """Of cases, or of functions, as CSV has them."""
     (row,) = value.table()
 
+    assert short == repr(value)
     assert expected.items() <= row.items()
-
-
-def test_each_is_short_as_text() -> None:
-    """A record holds every function that was counted."""
-    comparison = api.compare(run_of(1000), run_of(1500))
-
-    assert "<Run of 2 cases on default>" == repr(SHOWN)
-    assert "<Comparison of default with default: 1 worse>" == repr(comparison)
-    assert "<add · Python · Eager · Forward: 8,899 instructions, 2.2 us>" == repr(
-        api.Result(make_record("add"))
-    )
-    assert repr(api.explain(run_of(1000), "Group/add")).startswith("<Explained Group / add")
 
 
 def test_a_notebook_shows_the_tables_of_a_page_without_scripts() -> None:

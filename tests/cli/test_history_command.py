@@ -56,17 +56,6 @@ def test_runs_are_selected(args: list[str], runs: list[int], history: Program) -
     assert runs == [point["run"] for segment in case["segments"] for point in segment["points"]]
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "json", "csv"])
-def test_each_format_tells_the_step(form: str, history: Program, tmp_path: Path) -> None:
-    """In its own way, on standard output or in a file."""
-    path = tmp_path / "history"
-    out = history.output("Group/*", "--format", form)
-    history.output("Group/*", "--format", form, "--output", path)
-
-    assert "300" in out
-    assert form == "text" or out == path.read_text()
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -67,18 +67,9 @@ def test_an_ignored_signal_stays_ignored(own_handlers: None) -> None:
         time.sleep(0.01)
 
 
-def test_what_can_be_written_is_written(tmp_path: Path) -> None:
-    """Nothing is lost then."""
-    with LossyFile(tmp_path / "out", "w") as file:
-        assert 3 == file.write(b"abc")
-
-    assert b"abc" == (tmp_path / "out").read_bytes()
-    assert file.lost is None
-
-
 @pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EPIPE], ids=["full disk", "no reader"])
-def test_what_cannot_be_written_fails_nothing(reason: int) -> None:
-    """The reason is kept."""
+def test_what_cannot_be_written_fails_nothing(reason: int, tmp_path: Path) -> None:
+    """The reason is kept; what comes before it is written."""
     read_end, write_end = os.pipe()
     os.close(read_end)
     with LossyFile("/dev/full" if reason == errno.ENOSPC else write_end, "w") as file:
@@ -86,6 +77,9 @@ def test_what_cannot_be_written_fails_nothing(reason: int) -> None:
 
     assert file.lost is not None
     assert reason == file.lost.errno
+    with LossyFile(tmp_path / "out", "w") as file:
+        assert 3 == file.write(b"abc")
+    assert (None, b"abc") == (file.lost, (tmp_path / "out").read_bytes())
 
 
 def test_replaced_streams_stay(capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,18 +99,13 @@ def test_a_dash_is_standard_input() -> None:
         (("x", "--cpp-setup", "int x;"), "--cpp-setup is for --cpp-stmt"),
         (("x", "--global-setup", "#include <map>"), r"--global-setup is for C\+\+"),
         (("-", "-s", "-"), "standard input can be read once"),
+        (("-",), "not UTF-8 text"),
     ],
 )
 def test_what_contradicts_itself_is_refused(args: tuple[str, ...], message: str) -> None:
     """With what to type instead."""
     with pytest.raises(UsageError, match=message):
-        typed(*args)
-
-
-def test_standard_input_has_to_be_text() -> None:
-    """In UTF-8."""
-    with pytest.raises(UsageError, match="not UTF-8 text"):
-        typed("-", stdin=b"\xff")
+        typed(*args, stdin=b"\xff")
 
 
 @pytest.mark.parametrize(
@@ -122,8 +117,6 @@ def test_standard_input_has_to_be_text() -> None:
         (["x", "--save", "/", "--definitions", "a.py"], '--save: "/" is no label'),
         (["x", "--save", "a", "--definitions", "pipe.py"], "is not a file that can be written"),
         (["x += 1", "--backward"], "the statement ends without a value: x += 1"),
-        (["x;", "--cpp", "--runtime", "torchscript"], "a Python statement to script"),
-        (["x", "--no-counts", "--no-times"], "leave nothing to measure"),
         (["x", "--build", HERE, "--build", f"a={HERE}"], "time needs one build, not several: "),
     ],
 )
