@@ -29,6 +29,7 @@ LIMITS = Workplace.LIMITS
 LONG = "x" * 250
 """A name that no file system takes, with what is written beside the file for a moment."""
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
+OTHER = ("libc", "glibc-2.41")
 LEFT_OUT = Outcome.out_of_time(60)
 
 
@@ -120,31 +121,24 @@ def test_a_stored_run_is_accepted_and_checked(place: Workplace) -> None:
         # A run without counts says nothing of what a baseline holds.
         (dict.fromkeys(BASE, Outcome(Status.OK)), [], 1, "nothing was compared"),
         ({}, ["--build", f"new={sys.executable}"], 1, "both a run and a build"),
+        # Other conditions are refused with both values; some can be allowed.
+        ({}, [OTHER], 1, "C library: glibc-2.36 in the baseline, glibc-2.41 now"),
+        ({}, [OTHER, "--allow-different"], 0, "PASSES"),
+        ({}, [("allocator", "steady"), "--allow-different"], 1, "now"),
     ],
 )
 def test_one_exit_code_says_all(
-    changes: dict[str, int | Outcome], args: list[str], code: int, said: str, place: Workplace
+    changes: dict[str, int | Outcome],
+    args: list[str | tuple[str, str]],
+    code: int,
+    said: str,
+    place: Workplace,
 ) -> None:
     """And the text says why."""
-    given = [place.limits if arg == "LIMITS" else arg for arg in args]
+    facts = dict(arg for arg in args if isinstance(arg, tuple))
+    options = [place.limits if arg == "LIMITS" else arg for arg in args if isinstance(arg, str)]
 
-    assert code == place.check({**BASE, **changes}, *given)
-    assert said in place.shown
-
-
-@pytest.mark.parametrize(
-    ("facts", "args", "code", "said"),
-    [
-        ({"libc": "glibc-2.41"}, [], 1, "C library: glibc-2.36 in the baseline, glibc-2.41 now"),
-        ({"libc": "glibc-2.41"}, ["--allow-different"], 0, "PASSES"),
-        ({"allocator": "steady"}, ["--allow-different"], 1, "now"),
-    ],
-)
-def test_other_conditions_are_refused(
-    facts: dict[str, str], args: list[str], code: int, said: str, place: Workplace
-) -> None:
-    """With both values; some can be allowed."""
-    assert code == place.check(BASE, *args, **facts)
+    assert code == place.check({**BASE, **changes}, *options, **facts)
     assert said in place.shown
 
 

@@ -118,11 +118,6 @@ def test_a_run_is_shown_by_what_names_it(program: Program, db: Path) -> None:
     assert shown[0].endswith(from_file[from_file.index("torch 2.13.0") :])
 
 
-def test_a_run_is_shown_to_programs_as_its_file(program: Program) -> None:
-    """That of `run --output`, on standard output alone."""
-    assert Answer(0, to_json(FIRST), "") == program("show", "1", "--format", "json")
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -153,6 +148,7 @@ def test_imported_runs_get_numbers(program: Program, tmp_path: Path, db: Path) -
         said = program.output("show", str(number), "--output", tmp_path / name)
         assert f"Saved: {tmp_path / name}" == said.splitlines()[-1]
 
+    assert Answer(0, to_json(FIRST), "") == program("show", "1", "--format", "json")
     assert to_json(FIRST) == (tmp_path / "a.json").read_text()
     assert "3\n4\n" == program.output("import", tmp_path / "b.json.gz", tmp_path / "a.json")
     assert {1: FIRST, 2: SECOND, 3: SECOND, 4: FIRST} == stored(db)
