@@ -8,29 +8,82 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
+import attrs
 import pytest
 import yaml
 
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.baseline import read_baseline
-from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.storage.store import Store
-from tests.builders import counted
-from tests.cli.program import Program
-from tests.cli.workplace import Workplace
-from tests.fakes import failed
+from tests.builders import counted, run_of
+from tests.cli.program import Answer, Program
+from tests.fakes import FINGERPRINT, failed
 from tests.process import ROOT, called
 
 EXAMPLES = ROOT / "docs" / "examples"
-LIMITS = Workplace.LIMITS
+LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
 LONG = "x" * 250
 """A name that no file system takes, with what is written beside the file for a moment."""
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
 OTHER = ("libc", "glibc-2.41")
 LEFT_OUT = Outcome.out_of_time(60)
+
+
+@attrs.frozen
+class Workplace:
+    """A folder with a baseline and its limits, and short ways to use them."""
+
+    folder: Path
+    program: Program
+    answers: list[Answer] = attrs.field(factory=list)
+
+    def run_file(
+        self, counts: Mapping[str, int | Outcome], name: str = "run.json", **facts: Any
+    ) -> str:
+        """A JSON file of a run of C++ cases that cost so much."""
+        run = run_of(counts, builds={"default": attrs.evolve(FINGERPRINT, **facts)})
+        path = self.folder / name
+        path.write_text(to_json(run))
+        return str(path)
+
+    @property
+    def baseline(self) -> Path:
+        """The file."""
+        return self.folder / "baseline.json"
+
+    @property
+    def limits(self) -> str:
+        """The option that names the limits."""
+        path = self.folder / "limits.yaml"
+        path.write_text(LIMITS)
+        return f"--gate={path}"
+
+    def accept(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> str:
+        """Accept a run of these counts; what is shown."""
+        file = self.run_file(counts, **facts)
+        assert 0 == self.call("accept", self.baseline, file, *args)
+        return self.shown
+
+    def check(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> int:
+        """The exit code of a check of these counts."""
+        return self.call("check", self.baseline, self.run_file(counts, **facts), *args)
+
+    def call(self, *args: str | Path) -> int:
+        """The exit code."""
+        database = ["--db", self.folder / "runs.db"] if args[0] in {"accept", "check"} else []
+        self.answers.append(self.program("baseline", *args, *database))
+        return self.answers[-1].code
+
+    @property
+    def shown(self) -> str:
+        """What the last call said."""
+        return self.answers[-1].out + self.answers[-1].err
 
 
 @pytest.fixture

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from instruction_counts.domain.records import Run
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
-from tests.builders import counted, cpp
+from tests.builders import counted, run_of
 from tests.cli.program import Program
 from tests.fakes import make_record, make_run
 
@@ -20,11 +18,6 @@ COMMAND = ("compare",)
 BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}
 NEW = {"same": 1000, "worse": 1500, "better": 800, "new": 1000}
 Files: TypeAlias = tuple[str, str]
-
-
-def run_of(counts: Mapping[str, int]) -> Run:
-    """A run of C++ cases that cost so much."""
-    return make_run(*(cpp("Group", name, outcome=counted(count)) for name, count in counts.items()))
 
 
 @pytest.fixture
