@@ -104,11 +104,11 @@ def comparison_request(
     Raises:
         UsageError: an argument cannot be read.
     """
-    select: Any = {**how}
-    effect = effect_of(select.pop("min_effect", str(MIN_EFFECT)))
-    layouts = select.pop("layouts", None)
-    cases = definitions_of(definitions)
-    return ComparisonRequest(cases, selection_of(**select), settings, effect, layouts)
+    select: Any = {"min_effect": str(MIN_EFFECT), "layouts": None, **how}
+    figures = effect_of(select.pop("min_effect")), select.pop("layouts")
+    return ComparisonRequest(
+        definitions_of(definitions), selection_of(**select), settings, *figures
+    )
 
 
 def mode_of(kind: str, modes: type[Mode], name: str) -> str:

@@ -55,7 +55,10 @@ def test_the_help_lists_commands_and_exit_codes(program: Program) -> None:
 
 
 def test_all_help_names_every_option(program: Program) -> None:
-    """Of a command that has many; those that few people need under a heading of their own."""
+    """Of a command that has many; those that few people need under a heading of their own.
+
+    A command that has few shows all of them.
+    """
     usual, everything = program.output("run", "--help"), program.output("run", "--help-all")
     words = everything.split()
 
@@ -64,6 +67,7 @@ def test_all_help_names_every_option(program: Program) -> None:
     ]
     assert "--pin-isa" not in usual
     assert "--help-all" in usual
+    assert "--db" in program.output("runs", "list", "--help")  # there is room for it
     assert "--pin-isa" in everything.partition("\nAdvanced:\n")[2]
 
 
