@@ -77,14 +77,6 @@ def test_a_state_belongs_to_one_watch(tmp_path: Path, watch: Program) -> None:
     assert not (tmp_path / "asked").exists()
 
 
-def test_a_build_command_makes_the_builds(watch: Program) -> None:
-    """One that fails is a broken build."""
-    answer = watch("--command", "echo c1", "--build-cmd", "exit 4 # {commit}")
-
-    assert 0 == answer.code
-    assert "the build command ends with 4" in answer.err
-
-
 def test_a_watch_goes_round_until_it_is_interrupted(tmp_path: Path) -> None:
     """A list that fails once does not end it; a build at hand at the end is not taken for seen."""
     looks, commits, state = (tmp_path / name for name in ("looks", "commits", "state.json"))

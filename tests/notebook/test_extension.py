@@ -18,7 +18,7 @@ from traitlets.config import Config
 
 import instruction_counts
 from instruction_counts.api import Result, Session
-from instruction_counts.domain.work import Statements
+from instruction_counts.domain.work import Statements, WorkOrder
 from instruction_counts.execution.events import Silent
 from instruction_counts.notebook.extension import Request, load, parse, split, unload
 from instruction_counts.session.builds import BuildRunner
@@ -62,8 +62,13 @@ class Notebook:
 
 @pytest.fixture
 def notebook(shell: InteractiveShell) -> Iterator[Notebook]:
-    """One whose statements succeed, unless they are called "bad"."""
-    engine = FakeEngine({("bad",): [failed()]})
+    """One whose statements succeed, unless they are called "bad"; "slow" is interrupted."""
+
+    def interrupt(order: WorkOrder) -> None:
+        if order.case.label == ("slow",):
+            raise KeyboardInterrupt
+
+    engine = FakeEngine({("bad",): [failed()]}, during=interrupt)
     with fake_engines({BUILD.name: engine}):
         yield Notebook(shell, engine)
 
@@ -126,21 +131,11 @@ def test_what_cannot_be_measured_says_why(
     assert [] == notebook.engine.calls
 
 
-def test_a_statement_that_fails_says_why(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As `time` does, and the servers stay."""
-    assert notebook.run("%icount bad")
-    assert "bad · Python: ValueError: bad   (stmt line 1: x + y)" in capsys.readouterr().out
-
-    assert notebook.run("%icount x")
-    assert 1 == notebook.started
-
-
-def test_servers_stay_open(notebook: Notebook) -> None:
-    """Until others are needed, or the extension is unloaded."""
-    for line in ("x", "y", "--no-times x", "--timeout 7s x"):
+def test_servers_stay_open(notebook: Notebook, capsys: pytest.CaptureFixture[str]) -> None:
+    """Until others are needed, or the extension is unloaded; a failure is shown and ends none."""
+    for line in ("x", "bad", "--no-times x", "--timeout 7s x"):
         assert notebook.run(f"%icount {line}")
+    assert "bad · Python: ValueError: bad   (stmt line 1: x + y)" in capsys.readouterr().out
     assert 1 == notebook.started
     assert not notebook.engine.closed.is_set()
 
@@ -152,24 +147,16 @@ def test_servers_stay_open(notebook: Notebook) -> None:
 
 
 def test_an_interrupt_leaves_a_notebook_that_counts(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cell ends in one line, and the next count starts new servers."""
+    assert not notebook.run("%icount slow")
+    captured = capsys.readouterr()
+    assert "Interrupted." in captured.out + captured.err
+    assert "Traceback" not in captured.out + captured.err
+    assert notebook.engine.closed.is_set()
 
-    def interrupt(order: Any) -> None:
-        if order.case.label == ("slow",):
-            raise KeyboardInterrupt
-
-    engine = FakeEngine(during=interrupt)
-    with fake_engines({BUILD.name: engine}):
-        notebook = Notebook(shell, engine)
-        assert not notebook.run("%icount slow")
-        captured = capsys.readouterr()
-        assert "Interrupted." in captured.out + captured.err
-        assert "Traceback" not in captured.out + captured.err
-        assert engine.closed.is_set()
-
-        assert notebook.run("%icount x")
+    assert notebook.run("%icount x")
     assert 2 == notebook.started
 
 
