@@ -7,6 +7,7 @@
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make pictures   set up, then make the pictures of README from a stored run
 # make bench  set up, then compare the engines' speed (about 10 minutes)
+# make bench-first   set up, then time the first count: cold, warm, and beside timeit
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
 # make bench-layouts  set up, then count in four memory layouts (about 20 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
@@ -19,7 +20,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-python bench bench-detect bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-python bench bench-first bench-detect bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -82,6 +83,9 @@ pictures: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)
+
+bench-first: setup
+	$(BIN)/python -m benchmarks.first_count $(ARGS)
 
 bench-detect: setup
 	$(BIN)/python -m benchmarks.detect $(ARGS)

@@ -53,22 +53,24 @@ def main() -> None:
     facts = probe(default_build())
 
     begin = time.perf_counter()
-    engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     measure(engine, facts, sample, 1)
     start_up_s = time.perf_counter() - begin
     CONSOLE.print(f"servers started, caches and models made: {start_up_s:.1f} s")
 
-    engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     rounds = measure(engine, facts, sample * (1 + args.repeats), 1)
     # The first round waits for the servers.
     fork_s = {
         title: statistics.median(outcome.duration_s for outcome in outcomes[1:])
         for title, outcomes in rounds.items()
     }
-    timer = engine_named("timer").make(facts, Profile(), CONSOLE.print)
+    timer = engine_named("timer").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     reference = measure(timer, facts, sample, 1)
     show_speed(fork_s, {title: outcome.duration_s for title, (outcome,) in reference.items()})
-    engine = engine_named("fork").make(facts, Profile(allocator="system"), CONSOLE.print)
+    engine = engine_named("fork").make(
+        facts, Profile(allocator="system", keeps_servers=False), CONSOLE.print
+    )
     show_agreement(measure(engine, facts, sample, 1), reference)
     if args.suite:
         time_suite(facts, tuple(cases.values()))
@@ -121,7 +123,7 @@ def show_agreement(fork: dict[str, list[Outcome]], timer: dict[str, list[Outcome
 def time_suite(facts: BuildFacts, cases: Sequence[Case]) -> None:
     """How long the standard suite takes on all cores."""
     lanes = len(available_cores())
-    engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     begin = time.perf_counter()
     measure(engine, facts, cases, lanes)
     seconds = time.perf_counter() - begin

@@ -9,7 +9,7 @@ Everything is validated when it is constructed, and a mistake raises
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import attrs
 
@@ -28,9 +28,10 @@ from instruction_counts.core.checks import (
     dedented,
     parse_modes,
     raise_if_broken,
+    require,
     thread_counts,
 )
-from instruction_counts.core.errors import Broken, DefinitionError, deferrable, is_deferring, quoted
+from instruction_counts.core.errors import Broken, DefinitionError, deferrable, is_deferring
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
     WARM_LOOP,
@@ -41,7 +42,7 @@ from instruction_counts.core.labels import (
     RuntimeMode,
 )
 from instruction_counts.core.signature import Signature, call_model
-from instruction_counts.core.variants import pair_lines, parse_block
+from instruction_counts.core.variants import pair_lines, parse_blocks
 
 __all__ = [
     "AutoLabels",
@@ -122,14 +123,29 @@ class TimerArgs:
         """Raise the first mistake that these arguments hold, if any."""
         for name in ("stmt", "setup", "global_setup"):
             check_text(name, getattr(self, name))
-        if not self.stmt:
-            raise DefinitionError("stmt", quoted(self.stmt), "a statement")
-        if Language.parse(self.language) is Language.PYTHON and self.global_setup:
-            raise DefinitionError("global_setup", quoted(self.global_setup), "nothing: C++ only")
+        require("stmt", self.stmt, self.stmt, "a statement")
+        is_cpp = Language.parse(self.language) is Language.CPP
+        require(
+            "global_setup", self.global_setup, is_cpp or not self.global_setup, "nothing: C++ only"
+        )
         thread_counts(self.num_threads)
         checked_metadata(self.metadata)
         checked_subject(self.subject)
         checked_expected(self.expected)
+
+
+class Options(TypedDict, total=False):
+    """What statements and modules have in common; see `GroupedBenchmark`."""
+
+    torchscript: bool
+    compiled: bool | Mapping[str, Any]
+    autograd: bool
+    num_threads: int | tuple[int, ...]
+    gradient: str | None
+    metadata: Mapping[str, Any] | None
+    runtimes: tuple[str, ...]
+    subject: Subject | None
+    expected: tuple[ExpectedTensor, ...]
 
 
 @attrs.frozen
@@ -198,40 +214,20 @@ class GroupedBenchmark:
         cpp_stmt: str | None = None,
         setup: GroupedSetup = GroupedSetup(),
         signature: str | None = None,
-        torchscript: bool = False,
-        compiled: bool | Mapping[str, Any] = False,
-        autograd: bool = False,
-        num_threads: int | tuple[int, ...] = 1,
-        gradient: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        runtimes: tuple[str, ...] = (),
-        subject: Subject | None = None,
-        expected: tuple[ExpectedTensor, ...] = (),
+        **options: Unpack[Options],
     ) -> GroupedBenchmark:
         """A cluster from free-form statements; either language may be missing."""
         py_stmt, cpp_stmt = code("py_stmt", py_stmt), code("cpp_stmt", cpp_stmt)
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
-        compile_options = checked_compile_options(compiled)
-        runtimes = checked_runtimes(runtimes, torchscript, compile_options)
-        check_source("py_stmt", py_stmt, runtimes)
-        parsed = parse_modes(signature, runtimes, autograd)
-        if parsed is not None and parsed.output:
-            # Only the Python statement is scripted; both are followed by the backward pass.
-            if runtimes or autograd:
-                check_names("py_stmt", py_stmt, parsed.output)
-            if autograd:
-                check_names("cpp_stmt", cpp_stmt, parsed.output)
-        return cls(
-            py_fwd_stmt=py_stmt,
-            cpp_fwd_stmt=cpp_stmt,
-            signature=parsed,
-            runtimes=runtimes,
-            compile_options=compile_options or {},
-            autograd=autograd,
-            gradient=checked_gradient(gradient, autograd),
-            **_checked(setup, num_threads, metadata, subject, expected),
-        )
+        made = _checked("py_stmt", py_stmt, setup, signature, **options)
+        output = made["signature"] and made["signature"].output
+        # Only the Python statement is scripted; both are followed by the backward pass.
+        if output and (made["runtimes"] or made["autograd"]):
+            check_names("py_stmt", py_stmt, output)
+        if output and made["autograd"]:
+            check_names("cpp_stmt", cpp_stmt, output)
+        return cls(py_stmt, cpp_stmt, **made)
 
     @classmethod
     @deferrable(Broken)
@@ -241,44 +237,27 @@ class GroupedBenchmark:
         cpp_model_setup: str | None = None,
         setup: GroupedSetup = GroupedSetup(),
         signature: str | None = None,
-        torchscript: bool = False,
-        compiled: bool | Mapping[str, Any] = False,
-        autograd: bool = False,
-        num_threads: int | tuple[int, ...] = 1,
-        gradient: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        runtimes: tuple[str, ...] = (),
-        subject: Subject | None = None,
-        expected: tuple[ExpectedTensor, ...] = (),
+        **options: Unpack[Options],
     ) -> GroupedBenchmark:
         """A cluster from modules: the model setup defines ``model``, which is then called."""
-        py_model_setup = code("py_model_setup", py_model_setup)
-        cpp_model_setup = code("cpp_model_setup", cpp_model_setup)
-        if py_model_setup is None and cpp_model_setup is None:
+        models = [
+            code("py_model_setup", py_model_setup),
+            code("cpp_model_setup", cpp_model_setup),
+        ]
+        if models == [None, None]:
             raise DefinitionError("py_model_setup", "no model in either language", "at least one")
-        compile_options = checked_compile_options(compiled)
-        runtimes = checked_runtimes(runtimes, torchscript, compile_options)
-        check_source("py_model_setup", py_model_setup, runtimes)
-        parsed = parse_modes(signature, runtimes, autograd)
-        if parsed is None:
+        made = _checked("py_model_setup", models[0], setup, signature, **options)
+        if signature is None:
             raise DefinitionError(
                 "signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'
             )
-        check_names("py_model_setup", py_model_setup, "model")
-        check_names("cpp_model_setup", cpp_model_setup, "model")
-        python, cpp = (call_model(parsed, language) for language in Language)
-        return cls(
-            py_fwd_stmt=None if py_model_setup is None else python,
-            cpp_fwd_stmt=None if cpp_model_setup is None else cpp,
-            signature=parsed,
-            runtimes=runtimes,
-            compile_options=compile_options or {},
-            autograd=autograd,
-            py_model_setup=py_model_setup,
-            cpp_model_setup=cpp_model_setup,
-            gradient=checked_gradient(gradient, autograd),
-            **_checked(setup, num_threads, metadata, subject, expected),
+        check_names("py_model_setup", models[0], "model")
+        check_names("cpp_model_setup", models[1], "model")
+        python, cpp = (
+            None if model is None else call_model(made["signature"], language)
+            for language, model in zip(Language, models, strict=True)
         )
+        return cls(python, cpp, **made, py_model_setup=models[0], cpp_model_setup=models[1])
 
     @classmethod
     @deferrable(lambda error: {(): Broken(error)})
@@ -291,12 +270,9 @@ class GroupedBenchmark:
         """Several benchmarks, one per line; see `core.variants` for the form of a block."""
         raise_if_broken(py_block)
         raise_if_broken(cpp_block)
-        py = parse_block(py_block, Language.PYTHON)
-        cpp = parse_block(cpp_block, Language.CPP)
-        if py.global_setup:
-            raise DefinitionError(
-                "py_block", quoted(py.global_setup), "no global setup: only C++ has one"
-            )
+        py, cpp = parse_blocks(py_block, cpp_block)
+        expected = "no global setup: only C++ has one"
+        require("py_block", py.global_setup, not py.global_setup, expected)
         if not py.cases and not cpp.cases:
             raise DefinitionError("py_block", "no benchmark in either block", "at least one line")
         setup = GroupedSetup(py.setup, cpp.setup, cpp.global_setup)
@@ -313,16 +289,36 @@ GroupedVariants = GroupedBenchmark.init_from_variants
 
 
 def _checked(
-    setup: object, num_threads: object, metadata: object, subject: object, expected: object
+    source_field: str,
+    source: str | None,
+    setup: GroupedSetup,
+    signature: str | None,
+    torchscript: bool = False,
+    compiled: bool | Mapping[str, Any] = False,
+    autograd: bool = False,
+    num_threads: int | tuple[int, ...] = 1,
+    gradient: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    runtimes: tuple[str, ...] = (),
+    subject: Subject | None = None,
+    expected: tuple[ExpectedTensor, ...] = (),
 ) -> dict[str, Any]:
-    """What statements and modules have in common."""
-    if not isinstance(setup, GroupedSetup):
-        hint = " (its .value)" if hasattr(setup, "value") else ""
-        raise DefinitionError("setup", quoted(setup), f"a GroupedSetup{hint}")
+    """The fields that statements and modules have in common; ``source`` is what is scripted."""
+    compile_options = checked_compile_options(compiled)
+    runtimes = checked_runtimes(runtimes, torchscript, compile_options is not None)
+    check_source(source_field, source, runtimes)
+    parsed = parse_modes(signature, runtimes, autograd)
+    hint = " (its .value)" if hasattr(setup, "value") else ""
+    require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
     setup.check()
     return {
         "setup": setup,
+        "signature": parsed,
+        "runtimes": runtimes,
+        "compile_options": compile_options or {},
+        "autograd": autograd,
         "num_threads": thread_counts(num_threads),
+        "gradient": checked_gradient(gradient, autograd),
         "metadata": checked_metadata({} if metadata is None else metadata),
         "subject": checked_subject(subject),
         "expected": checked_expected(expected),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import re
@@ -33,19 +34,25 @@ def raise_if_broken(value: object) -> None:
         raise value.error
 
 
+def require(field: str, value: object, holds: object, expected: str) -> None:
+    """Refuse what an argument holds where it is not as it has to be."""
+    if not holds:
+        raise DefinitionError(field, quoted(value), expected)
+
+
 def check_text(field: str, value: object) -> None:
     """Refuse what is no text."""
     raise_if_broken(value)
-    if not isinstance(value, str):
-        raise DefinitionError(field, quoted(value), "text")
+    require(field, value, isinstance(value, str), "text")
 
 
-def check_paths(paths: object) -> None:
+def check_paths(paths: Mapping[str, str]) -> None:
     """Refuse what is no mapping of texts to texts."""
     raise_if_broken(paths)
-    texts = [*paths.keys(), *paths.values()] if isinstance(paths, Mapping) else [paths]
-    if not isinstance(paths, Mapping) or not all(isinstance(text, str) for text in texts):
-        raise DefinitionError("paths", quoted(paths), "a mapping of paths to strings")
+    are_texts = isinstance(paths, Mapping) and all(
+        isinstance(text, str) for pair in paths.items() for text in pair
+    )
+    require("paths", paths, are_texts, "a mapping of paths to strings")
 
 
 def code(field: str, value: str | None) -> str | None:
@@ -58,58 +65,50 @@ def code(field: str, value: str | None) -> str | None:
 
 def check_names(field: str, code: str | None, name: str) -> None:
     """Refuse code that does not name a variable."""
-    if code is not None and re.search(rf"\b{name}\b", code) is None:
-        raise DefinitionError(field, quoted(code), f"code that defines `{name}`")
+    is_named = code is None or re.search(rf"\b{name}\b", code)
+    require(field, code, is_named, f"code that defines `{name}`")
 
 
-def checked_gradient(gradient: object, autograd: bool) -> str | None:
+def checked_gradient(gradient: str | None, autograd: bool) -> str | None:
     """The name of a variable, for a backward pass alone."""
-    if gradient is None:
-        return None
-    if not isinstance(gradient, str) or not gradient.isidentifier():
-        raise DefinitionError("gradient", quoted(gradient), "the name of a variable from the setup")
-    if not autograd:
-        raise DefinitionError("gradient", quoted(gradient), "nothing, without autograd=True")
+    if gradient is not None:
+        is_name = isinstance(gradient, str) and gradient.isidentifier()
+        require("gradient", gradient, is_name, "the name of a variable from the setup")
+        require("gradient", gradient, autograd, "nothing, without autograd=True")
     return gradient
 
 
-def checked_metadata(metadata: object) -> dict[str, Any]:
+def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """A copy as JSON would give it back."""
-    expected = "a mapping of names to JSON values"
-    if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
-        raise DefinitionError("metadata", quoted(metadata), expected)
-    try:
-        copy = json.loads(json.dumps(dict(metadata), allow_nan=False))
-    except (TypeError, ValueError):
-        raise DefinitionError("metadata", quoted(metadata), expected) from None
-    assert isinstance(copy, dict)
-    return copy
+    if isinstance(metadata, Mapping) and all(isinstance(name, str) for name in metadata):
+        with contextlib.suppress(TypeError, ValueError):
+            copy: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
+            return copy
+    raise DefinitionError("metadata", quoted(metadata), "a mapping of names to JSON values")
 
 
-def checked_compile_options(compiled: object) -> dict[str, Any] | None:
+def checked_compile_options(compiled: bool | Mapping[str, Any]) -> dict[str, Any] | None:
     """The arguments of ``torch.compile``; None where nothing is compiled."""
     if isinstance(compiled, bool):
         return {} if compiled else None
+    are_known = isinstance(compiled, Mapping) and all(
+        isinstance(value, OPTIONS.get(name, ())) for name, value in compiled.items()
+    )
     expected = f"True, False, or a mapping with some of {', '.join(OPTIONS)}"
-    if not isinstance(compiled, Mapping) or any(
-        not isinstance(value, OPTIONS.get(name, ())) for name, value in compiled.items()
-    ):
-        raise DefinitionError("compiled", quoted(compiled), expected)
+    require("compiled", compiled, are_known, expected)
     return dict(compiled)
 
 
 def checked_runtimes(
-    runtimes: object, torchscript: object, compile_options: object = None
+    runtimes: tuple[str, ...], torchscript: bool, is_compiled: bool
 ) -> tuple[str, ...]:
     """The runtimes beside eager, each once, first those that have an argument of their own."""
-    if not isinstance(torchscript, bool):
-        raise DefinitionError("torchscript", quoted(torchscript), "True or False")
+    require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
     known = selectable()
-    if not isinstance(runtimes, tuple) or any(runtime not in known for runtime in runtimes):
-        raise DefinitionError("runtimes", quoted(runtimes), f"a tuple of {', '.join(known)}")
-    first = (RuntimeMode.JIT.option,) if torchscript else ()
-    if compile_options is not None:
-        first = (*first, RuntimeMode.COMPILED.option)
+    are_known = isinstance(runtimes, tuple) and all(runtime in known for runtime in runtimes)
+    require("runtimes", runtimes, are_known, f"a tuple of {', '.join(known)}")
+    flags = ((RuntimeMode.JIT, torchscript), (RuntimeMode.COMPILED, is_compiled))
+    first = (mode.option for mode, is_on in flags if is_on)
     return tuple(dict.fromkeys((*first, *runtimes)))
 
 
@@ -125,60 +124,49 @@ def parse_modes(
     signature: str | None, runtimes: tuple[str, ...], autograd: bool
 ) -> Signature | None:
     """The signature, which runtimes and autograd need."""
-    if not isinstance(autograd, bool):
-        raise DefinitionError("autograd", quoted(autograd), "True or False")
+    require("autograd", autograd, isinstance(autograd, bool), "True or False")
     if signature is None:
-        if runtimes or autograd:
-            mode = next(iter(runtimes), "autograd")
+        for mode in (*runtimes, *(["autograd"] if autograd else [])):
             has_argument = mode in {"torchscript", "compiled", "autograd"}
             flag = f"{mode}=True" if has_argument else f'runtime "{mode}"'
-            raise DefinitionError(
-                "signature", "nothing", f'"f(a, b, …) -> output": {flag} needs it'
-            )
+            expected = f'"f(a, b, …) -> output": {flag} needs it'
+            raise DefinitionError("signature", "nothing", expected)
         return None
     parsed = parse_signature(signature)
-    if autograd and parsed.output is None:
-        raise DefinitionError(
-            "signature",
-            quoted(signature),
-            "an output, which autograd=True runs backward from",
-        )
+    expected = "an output, which autograd=True runs backward from"
+    require("signature", signature, parsed.output or not autograd, expected)
     return parsed
 
 
-def thread_counts(num_threads: object) -> tuple[int, ...]:
+def thread_counts(num_threads: int | tuple[int, ...]) -> tuple[int, ...]:
     """Distinct numbers of threads, of which one may be stated alone."""
     counts = num_threads if isinstance(num_threads, tuple) else (num_threads,)
+    are_counts = all(type(count) is int and count >= 1 for count in counts)
+    are_valid = counts and are_counts and len(set(counts)) == len(counts)
     expected = "an int of at least 1, or a tuple of distinct ints"
-    is_valid = all(type(count) is int and count >= 1 for count in counts)
-    if not counts or not is_valid or len(set(counts)) != len(counts):
-        raise DefinitionError("num_threads", quoted(num_threads), expected)
+    require("num_threads", num_threads, are_valid, expected)
     return counts
 
 
-def checked_subject(subject: object) -> Subject | None:
+def checked_subject(subject: Subject | None) -> Subject | None:
     """What is measured, where that is stated: each field of it is checked."""
-    if subject is not None and not isinstance(subject, Operator | Layer | Model):
-        raise DefinitionError("subject", quoted(subject), "an Operator, a Layer or a Model")
     if subject is not None:
+        is_known = isinstance(subject, Operator | Layer | Model)
+        require("subject", subject, is_known, "an Operator, a Layer or a Model")
         _check_fields("subject", subject)
-    if isinstance(subject, Layer):
-        for place, use in enumerate(subject.uses):
-            _check_fields(f"subject.uses[{place}]", use)
     return subject
 
 
-def checked_expected(expected: object) -> tuple[ExpectedTensor, ...]:
+def checked_expected(expected: tuple[ExpectedTensor, ...]) -> tuple[ExpectedTensor, ...]:
     """What is computed, each tensor once."""
-    if not _are_all(expected, ExpectedTensor):
-        raise DefinitionError("expected", quoted(expected), "a tuple of ExpectedTensor")
-    tensors: tuple[ExpectedTensor, ...] = expected  # type: ignore[assignment] # as it was checked
-    for place, tensor in enumerate(tensors):
+    are_known = _fits(expected, tuple[ExpectedTensor, ...])
+    require("expected", expected, are_known, "a tuple of ExpectedTensor")
+    for place, tensor in enumerate(expected):
         _check_fields(f"expected[{place}]", tensor)
-    names = [tensor.name for tensor in tensors]
+    names = [tensor.name for tensor in expected]
     if len(set(names)) < len(names):
         raise DefinitionError("expected", ", ".join(names), "each tensor once")
-    return tensors
+    return expected
 
 
 _FILLED = {"name", "type", "model", "dtype", "count"}
@@ -194,6 +182,8 @@ def _check_fields(place: str, value: Any) -> None:
             expected = inspect.formatannotation(field.type, "instruction_counts.core.facts")
             more = ", neither empty nor negative" if is_known else ""
             raise DefinitionError(f"{place}.{field.name}", quoted(found), expected + more)
+        for number, use in enumerate(found if field.name == "uses" else ()):
+            _check_fields(f"{place}.uses[{number}]", use)
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -208,7 +198,3 @@ def _fits(value: Any, kind: Any) -> bool:
     if kind is float:  # neither infinite, nor an int that no float can be
         return type(value) in {int, float} and abs(value) < 1e308
     return type(value) is kind and not (kind is int and value < 0)
-
-
-def _are_all(values: object, kind: type) -> bool:
-    return isinstance(values, tuple) and all(type(value) is kind for value in values)

@@ -40,10 +40,6 @@ class DefinitionError(ValueError):
             f"  expected  {self.expected}"
         )
 
-    def labelled(self, label: tuple[str, ...]) -> DefinitionError:
-        """The same mistake, placed at ``label``."""
-        return attrs.evolve(self, label=label)
-
 
 class DefinitionErrors(ValueError):  # noqa: N818 - several of them
     """All the mistakes that one definition holds, in the order of their labels."""

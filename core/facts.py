@@ -79,8 +79,3 @@ def subject_values(subject: Subject | None) -> dict[str, Any] | None:
         return None
     (kind,) = (name for name, kind in SUBJECTS.items() if isinstance(subject, kind))
     return {"kind": kind, **attrs.asdict(subject)}
-
-
-def expected_values(expected: tuple[ExpectedTensor, ...]) -> list[dict[str, Any]]:
-    """What is expected as files hold it."""
-    return [attrs.asdict(tensor) for tensor in expected]

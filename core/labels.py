@@ -8,7 +8,6 @@ registered; ``forward``, ``backward``, ``explicit``.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
@@ -115,17 +114,13 @@ def by_option(kind: type[Mode]) -> dict[str, Mode]:
     return {mode.option: mode for mode in (*known, *further)}
 
 
-def _language(value: object) -> Language:
-    return Language.parse(value)
-
-
 @attrs.frozen
 class AutoLabels:
     """The labels that `core.expand.materialize` infers for a case."""
 
     runtime: RuntimeMode
     autograd: AutogradMode
-    language: Language = attrs.field(converter=_language)
+    language: Language
 
 
 @attrs.frozen
@@ -165,18 +160,3 @@ class CaseKey:
             "autograd": self.autograd.option,
             "num_threads": self.num_threads,
         }
-
-    @classmethod
-    def of_values(cls, values: Mapping[str, Any]) -> CaseKey:
-        """The key that `as_values` gave.
-
-        Raises:
-            KeyError: a part is missing, or a mode is none.
-        """
-        return cls(
-            tuple(values["label"]),
-            by_option(Language)[values["language"]],
-            by_option(RuntimeMode)[values["runtime"]],
-            by_option(AutogradMode)[values["autograd"]],
-            values["num_threads"],
-        )

@@ -6,6 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
+import attrs
+
 from instruction_counts.core.api import GroupedBenchmark, TimerArgs
 from instruction_counts.core.errors import (
     Broken,
@@ -67,7 +69,7 @@ def _mistake(
     label: Label, value: object, flat: FlatIntermediateDefinition
 ) -> DefinitionError | None:
     if isinstance(value, Broken):
-        return value.error.labelled(label)
+        return attrs.evolve(value.error, label=label)
     if not isinstance(value, GroupedBenchmark | TimerArgs):
         expected = "GroupedStmts, GroupedModules, GroupedVariants, TimerArgs or a mapping of these"
         return DefinitionError("value", quoted(value), expected, label)
@@ -75,7 +77,7 @@ def _mistake(
         try:
             value.check()
         except DefinitionError as error:
-            return error.labelled(label)
+            return attrs.evolve(error, label=label)
     if not label:
         return DefinitionError("label", "nothing", "a label: put the benchmark under a key", label)
     if label in flat:
@@ -83,11 +85,7 @@ def _mistake(
     return None
 
 
-def _broken_columns(error: DefinitionError) -> tuple[str, str]:
-    return BrokenText.of(error), BrokenText.of(error)
-
-
-@deferrable(_broken_columns)
+@deferrable(lambda error: (BrokenText.of(error), BrokenText.of(error)))
 def parse_stmts(stmts: str) -> tuple[str, str]:
     """The Python and the C++ code of a text with two columns.
 

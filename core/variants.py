@@ -24,19 +24,31 @@ class VariantsBlock:
     cases: dict[str, tuple[str, ...]]
 
 
+def parse_blocks(py_block: str, cpp_block: str) -> tuple[VariantsBlock, VariantsBlock]:
+    """Both blocks, so that lines that stand side by side have the same position.
+
+    Columns have one height, and begin where they begin. Otherwise, the line break after opening
+    quotes is no line.
+    """
+    for field, block in (("py_block", py_block), ("cpp_block", cpp_block)):
+        if not isinstance(block, str):
+            raise DefinitionError(field, quoted(block), "text with one benchmark per line")
+    if py_block.count("\n") != cpp_block.count("\n"):
+        py_block, cpp_block = (block.removeprefix("\n") for block in (py_block, cpp_block))
+    return parse_block(py_block, Language.PYTHON), parse_block(cpp_block, Language.CPP)
+
+
 def parse_block(block: str, language: Language) -> VariantsBlock:
     """Split a block into its setup and the lines of each label, in order.
 
     Blank lines and lines that are wholly comment become empty strings.
     """
     field = "py_block" if language is Language.PYTHON else "cpp_block"
-    if not isinstance(block, str):
-        raise DefinitionError(field, quoted(block), "text with one benchmark per line")
     comment = _COMMENT[language]
     heading = re.compile(rf"{comment}\s*@(.*)")
     sections: dict[str, list[str]] = {}
     label = ""
-    for line in textwrap.dedent(block).strip("\n").splitlines():
+    for line in textwrap.dedent(block).splitlines():
         match = heading.fullmatch(line.strip())
         if match:
             label = _section_name(match[1].strip(), field, line)

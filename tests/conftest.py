@@ -103,6 +103,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("INSTRUCTION_COUNTS_CACHE", str(shared / "shared-cache"))
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         patch.delenv("INSTRUCTION_COUNTS_DB", raising=False)
+        patch.setenv("INSTRUCTION_COUNTS_KEEP_SERVERS", "0")
         yield
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines import fork
-from instruction_counts.engines.engine import Engine, Lend, Notice, Profile
+from instruction_counts.engines.engine import Engine, Notice, Profile
 
 _MOST = 2
 """How many are kept."""
@@ -25,31 +20,12 @@ class Kept:
     """An engine that stays open for the next command when one closes it."""
 
     engine: Engine
-    facts: BuildFacts
-    profile: Profile
-    environment: Mapping[str, str]
+    wanted: tuple[Any, ...]
     notice: Notice
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """What is measured."""
-        return self.engine.fingerprint
-
-    def check(self, orders: Sequence[WorkOrder]) -> None:
-        """Find out whether orders can be carried out."""
-        self.engine.check(orders)
-
-    def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
-        """Measure one case."""
-        return self.engine.measure(order, cores, folder)
-
-    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
-        """Get ready, as far as it is not."""
-        self.engine.start(orders, lend)
-
-    def wait(self) -> None:
-        """Wait until it is ready."""
-        self.engine.wait()
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else an engine does, the one that is kept does."""
+        return getattr(self.engine, name)
 
     def close(self) -> None:
         """Stay open."""
@@ -66,27 +42,19 @@ class KeptEngines:
         # The name of a build is for people.
         anonymous = attrs.evolve(facts, build=attrs.evolve(facts.build, name=""))
         wanted = anonymous, profile, environment(facts.build)
-        for kept in self._kept:
-            if (kept.facts, kept.profile, kept.environment) == wanted:
-                break
-        else:
-            kept = self._made(wanted, facts, profile)
+        kept = next((kept for kept in self._kept if kept.wanted == wanted), None)
+        if kept is None:
+            if len(self._kept) == _MOST:
+                self._kept.pop(0).engine.close()
+
+            def tell(text: str) -> None:
+                (notice if kept is None else kept.notice)(text)
+
+            kept = Kept(fork.ENTRY.make(facts, profile, tell), wanted, notice)
         # The one that was asked for last is the last to go.
         self._kept = [*(other for other in self._kept if other is not kept), kept]
         kept.notice = notice
-        return kept
-
-    def _made(self, wanted: tuple[Any, ...], facts: BuildFacts, profile: Profile) -> Kept:
-        if len(self._kept) == _MOST:
-            self._kept.pop(0).engine.close()
-        made: list[Kept] = []
-
-        def tell(text: str) -> None:
-            for kept in made:
-                kept.notice(text)
-
-        made.append(Kept(fork.ENTRY.make(facts, profile, tell), *wanted, lambda _: None))
-        return made[0]
+        return cast("Engine", kept)
 
     def close(self) -> None:
         """End what is open."""

@@ -3,17 +3,17 @@
 - `locate`: where torch lies and what tells one torch from another, without importing it.
 - `absent`: which of some names, such as ``torch.compile``, torch does not have.
 - `schemas`: every schema of the namespace aten.
-- `public_operators`: every operator that users call, what it is called below, and how often
-  torch's own Python calls it.
+- `public_operators`: every operator of aten that users call, and how often torch's own Python does.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Iterator, List, Set, Tuple
 
 from .installed import Message, identity, import_torch, torch_folder
 
@@ -113,7 +113,6 @@ def plain(value: Any) -> Any:
 
 # Public operators
 
-
 _FUNCTIONAL = "torch.nn.functional"
 # Where operators are public, and what their native names begin with.
 _PREFIXES = {
@@ -125,30 +124,26 @@ _PREFIXES = {
     "torch.sparse": ("sparse_", "_sparse_", "_"),
     "torch.Tensor": ("",),
 }
-# Methods that are called like the type that they convert to.
-_CONVERSIONS = {
-    *("bfloat16", "double", "float", "half", "cdouble", "cfloat"),
-    *("bool", "byte", "char", "int", "long", "short"),
-}
 
 
 def public_operators(request: Message) -> Message:
-    """Every public operator: its name, the native one, its tags, and how often it is called."""
+    """Every public operator that is one of aten below: its names, and how often it is called."""
     del request
     torch = import_torch()
     natives = native_names(torch)
     uses = count_calls(python_sources(Path(torch.__file__).parent))
     found = []
-    for namespace in _PREFIXES:
-        for name, function in sorted(_functions_in(torch, namespace).items()):
-            native = _native_name(namespace, name, function, natives)
-            if is_operator(torch, namespace, name, function, native):
+    for namespace, prefixes in _PREFIXES.items():
+        owner = functools.reduce(getattr, namespace.split(".")[1:], torch)
+        for name in dir(owner):
+            candidates = [*(prefix + name for prefix in prefixes), name + "_loss"]
+            native = next((candidate for candidate in candidates if candidate in natives), None)
+            if native and is_public(name, getattr(owner, name, None)):
                 found.append(
                     {
                         "name": "%s.%s" % (namespace, name),
                         "namespace": namespace,
                         "native": native,
-                        "tags": _tags(torch, native),
                         "uses": uses[namespace, name],
                     }
                 )
@@ -168,68 +163,18 @@ def native_names(torch: Any) -> Set[str]:
     }
 
 
-def _functions_in(torch: Any, namespace: str) -> Dict[str, Any]:
-    owner = torch
-    for part in namespace.split(".")[1:]:
-        owner = getattr(owner, part)
-    members = {name: getattr(owner, name, None) for name in dir(owner) if not name.startswith("_")}
-    return {
-        name: member
-        for name, member in members.items()
-        if callable(member) and not isinstance(member, type)
-    }
-
-
-def _native_name(namespace: str, name: str, function: Any, natives: Set[str]) -> str:
-    if namespace == "torch.Tensor" and name in _CONVERSIONS:
-        return "to"
-    candidates = [prefix + name for prefix in _PREFIXES[namespace]]
-    candidates += [getattr(function, "__name__", ""), name + "_loss"]
-    return next((name for name in candidates if name in natives), "")
-
-
-def is_operator(torch: Any, namespace: str, name: str, function: Any, native: str) -> bool:
-    """Whether it computes with tensors, and is not there for old programs alone.
-
-    Without a native name that is sure only of functions that other classes may override.
-    """
-    doc = function.__doc__ or ""
-    if re.search(r"(\b%s`? is|[Tt]his (function|method) is) deprecated" % re.escape(name), doc):
+def is_public(name: str, member: Any) -> bool:
+    """Whether it is a function that is not there for old programs alone."""
+    if name.startswith("_") or not callable(member) or isinstance(member, type):
         return False
-    if namespace not in {"torch", _FUNCTIONAL}:
-        return bool(native)
-    overridable = _overridable(torch, namespace)
-    if namespace == "torch" and not native:
-        return function in overridable and not name.startswith("sym_")
-    is_of_torch = str(getattr(function, "__module__", None) or "torch").startswith("torch")
-    return function in overridable or (bool(native) and is_of_torch)
-
-
-def _overridable(torch: Any, namespace: str) -> List[Any]:
-    by_owner = torch.overrides.get_overridable_functions()
-    owners = [torch, torch.functional] if namespace == "torch" else [torch.nn.functional]
-    return [name for owner in owners for name in by_owner.get(owner, [])]
-
-
-def _tags(torch: Any, native: str) -> List[str]:
-    """What torch says of its overloads, such as pointwise, reduction or view_copy.
-
-    Those that write to ``out`` are left out, as they have tags of their own.
-    """
-    packet = getattr(torch.ops.aten, native, None) if native else None
-    if packet is None:
-        return []
-    names = (name for name in packet.overloads() if name != "out" and not name.endswith("_out"))
-    overloads = (getattr(packet, name) for name in names)
-    tags = {tag.name for overload in overloads for tag in getattr(overload, "tags", [])}
-    return sorted(tags)
+    deprecated = r"(\b%s`? is|[Tt]his (function|method) is) deprecated" % re.escape(name)
+    return re.search(deprecated, member.__doc__ or "") is None
 
 
 # How often they are called
 
-_CALL = re.compile(r"\.([A-Za-z]\w*)\(")
-_OWNER = re.compile(r"(?:^|[^\w.])([\w.]*)$")
-_LONGEST_OWNER = 30
+# Only whole owners: trying each part of a word would take quadratic time.
+_CALL = re.compile(r"(?<![\w.])([\w.]*)\.([A-Za-z]\w*)\(")
 _SPELLINGS = {
     "F": _FUNCTIONAL,
     "functional": _FUNCTIONAL,
@@ -252,12 +197,5 @@ def count_calls(texts: Iterator[str]) -> "Counter[Tuple[str, str]]":
 
     Names decide, so that ``split`` of a text is one of a tensor, too.
     """
-    found: "Counter[Tuple[str, str]]" = Counter()
-    for text in texts:
-        for call in _CALL.finditer(text):
-            # Looked for from the call: a pattern for both would try every word of the text.
-            before = text[max(0, call.start() - _LONGEST_OWNER) : call.start()]
-            owner = _OWNER.search(before)
-            namespace = _SPELLINGS.get(owner[1] if owner else "", "torch.Tensor")
-            found[namespace, call[1]] += 1
-    return found
+    calls = (call for text in texts for call in _CALL.finditer(text))
+    return Counter((_SPELLINGS.get(call[1], "torch.Tensor"), call[2]) for call in calls)

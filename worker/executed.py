@@ -103,8 +103,9 @@ class Bytecodes(Observer):
         """``first_line`` and ``lines`` say where the statement stands in the code of the case."""
         self._statement = range(first_line, first_line + lines)
         # Code objects are equal where their text is, and slow to hash: they are told by identity,
-        # and kept, so that no other one gets it.
-        self._seen: Dict[int, _Seen] = {}
+        # and kept with what counts of them, so that no other one gets it.
+        self._seen: Dict[int, Tuple[CodeType, Optional[FrozenSet[int]]]] = {}
+        self._numbers: Counter[int] = Counter()
         self._monitoring = _Monitoring() if sys.version_info >= (3, 12) else None
 
     def begin(self) -> None:
@@ -131,9 +132,8 @@ class Bytecodes(Observer):
         """Functions with where they stand, a digest of their code, and what they executed."""
         roots = _roots()
         counts: Counter[Tuple[str, int, str, str]] = Counter()
-        for seen in self._seen.values():
-            if seen.bytecodes:
-                counts[_identity(seen.code, roots)] += seen.bytecodes
+        for place, number in self._numbers.items():
+            counts[_identity(self._seen[place][0], roots)] += number
         return [
             {"file": file, "line": line, "name": name, "digest": digest, "bytecodes": number}
             for (file, line, name, digest), number in sorted(counts.items())
@@ -148,11 +148,11 @@ class Bytecodes(Observer):
         return self._trace
 
     def _executed(self, code: CodeType, offset: int) -> None:
-        seen = self._seen.get(id(code))
-        if seen is None:
-            seen = self._seen[id(code)] = _Seen(code, self._offsets(code))
-        if seen.offsets is None or offset in seen.offsets:
-            seen.bytecodes += 1
+        if id(code) not in self._seen:
+            self._seen[id(code)] = code, self._offsets(code)
+        offsets = self._seen[id(code)][1]
+        if offsets is None or offset in offsets:
+            self._numbers[id(code)] += 1
 
     def _offsets(self, code: CodeType) -> Optional[FrozenSet[int]]:
         """Which bytecodes count: those of the statement, none of this module, all of the rest."""
@@ -167,16 +167,6 @@ class Bytecodes(Observer):
             if line in self._statement:
                 found.add(offset)
         return frozenset(found)
-
-
-class _Seen:
-    """A code object that ran."""
-
-    __slots__ = ("bytecodes", "code", "offsets")
-
-    def __init__(self, code: CodeType, offsets: Optional[FrozenSet[int]]) -> None:
-        self.code, self.offsets = code, offsets
-        self.bytecodes = 0
 
 
 class _Monitoring:

@@ -1,13 +1,14 @@
-"""The torch that is installed beside this interpreter, or why there is none."""
+"""Which Python this is, and which torch is installed beside it, or why there is none."""
 
 from __future__ import annotations
 
 import importlib.util
+import platform
 import sys
 from pathlib import Path
 from typing import Any, Dict
 
-from .main import MeasurementError
+from .main import MeasurementError, cpu_capability, line_with
 
 Message = Dict[str, Any]
 
@@ -55,3 +56,44 @@ def summary(error: BaseException) -> str:
     """The type of an error, and the first line of its message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def identify(request: Message) -> Message:
+    """What it is for the ``fingerprint``, and where its ``parts`` and its ``places`` are.
+
+    Refused where torch cannot be imported.
+    """
+    del request
+    places = [sys.prefix, sys.base_prefix]
+    if not getattr(sys.flags, "safe_path", False):
+        places.append("")  # a command has it where a script has its folder, which is off the path
+    places += sys.path
+    return {**_torch_identity(import_torch()), "places": places}
+
+
+def _torch_identity(torch: Any) -> Message:
+    from torch.utils import cpp_extension
+
+    root = Path(torch.__file__).parent
+    includes = [path for path in cpp_extension.include_paths() if Path(path).is_dir()]
+    fingerprint = {
+        "torch": torch.__version__,
+        "torch_git": getattr(torch.version, "git_version", None) or "",
+        "torch_debug": bool(torch.version.debug),
+        "torch_settings": line_with(torch.__config__.show(), "Build settings"),
+        "cxx11_abi": bool(torch._C._GLIBCXX_USE_CXX11_ABI),
+        "parallel": line_with(torch.__config__.parallel_info(), "ATen parallel backend"),
+        "capability": cpu_capability(torch),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "machine": platform.machine(),
+        "libc": "-".join(platform.libc_ver()),
+    }
+    parts = {
+        "torch_root": str(root),
+        "include_paths": includes,
+        "library_paths": cpp_extension.library_paths(),
+        "has_cpp_headers": any((Path(path) / "torch" / "torch.h").exists() for path in includes),
+        "valgrind_headers": str(root / "utils" / "benchmark" / "utils" / "valgrind_wrapper"),
+    }
+    return {"fingerprint": fingerprint, "parts": parts}

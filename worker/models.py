@@ -9,6 +9,7 @@ Operators are seen in inference mode, above autograd, where a composite one is s
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 import traceback
@@ -81,15 +82,21 @@ def _load(torch: Any, request: Message) -> Tuple[Any, Any, bool]:
     """The model, the mode it runs in, and whether it comes from the working directory."""
     target = request["model"]
     module_name, _, name = target.partition(":")
-    module = _imported(module_name, target)
-    made: Any = module
-    for part in name.split("."):
-        if not hasattr(made, part):
-            known = [name for name in vars(module) if not name.startswith("_")]
-            raise RefusalError(
-                f"{target}: {module_name} has no {name}", f"It has: {', '.join(known[:12])}"
-            )
-        made = getattr(made, part)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise RefusalError(
+            f"{target}: importing {module_name} raises {summary(error)}",
+            _place(error)
+            or "It has to be installed in the build, or lie in the working directory.",
+        ) from error
+    try:
+        made = functools.reduce(getattr, name.split("."), module)
+    except AttributeError as error:
+        known = [name for name in vars(module) if not name.startswith("_")]
+        raise RefusalError(
+            f"{target}: {module_name} has no {name}", f"It has: {', '.join(known[:12])}"
+        ) from error
     model, mode = _built(torch, made, request)
     if not isinstance(model, torch.nn.Module):
         raise RefusalError(
@@ -118,27 +125,8 @@ def _has_mode(model: Any, request: Message) -> bool:
     return True
 
 
-def _imported(name: str, target: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
-            raise RefusalError(
-                f"{target}: there is no module {name}",
-                "It has to be installed in the build, or lie in the working directory.",
-            ) from error
-        raise RefusalError(
-            f"{target}: importing {name} raises {summary(error)}", _place(error)
-        ) from error
-
-
 def _built(torch: Any, made: Any, request: Message) -> Tuple[Any, Any]:
     """The model, and the mode it runs in; with fake parameters where its making allows that."""
-    if isinstance(made, torch.nn.Module) or not callable(made):
-        raise RefusalError(
-            f"{request['model']} is a {type(made).__name__}, and no factory",
-            "Name a function without arguments that returns a torch.nn.Module, or a class.",
-        )
     mode: Any = contextlib.nullcontext()
     if not request["real_data"]:
         from torch._subclasses.fake_tensor import FakeTensorMode
@@ -185,17 +173,14 @@ def _inputs(torch: Any, request: Message) -> Tuple[List[Any], Message]:
 
 
 def _failing(request: Message, error: Exception) -> RefusalError:
-    name = request["model"]
+    hint = _place(error) or "Check --input."
     if _VALUE_ERRORS & {kind.__name__ for kind in type(error).__mro__}:
-        return RefusalError(
-            f"{name}: what it does depends on the values of tensors, not on shapes alone"
-            f" ({summary(error)})",
-            f"{_place(error)}\n  --real-data runs it once on random values instead.".strip(),
+        hint += (
+            "\n  What it does depends on the values of tensors:"
+            " --real-data runs it once on random values instead."
         )
     shapes = " ".join(",".join(map(str, spec["shape"])) for spec in request["inputs"])
-    return RefusalError(
-        f"{name} fails on its input {shapes}: {summary(error)}", _place(error) or "Check --input."
-    )
+    return RefusalError(f"{request['model']} fails on its input {shapes}: {summary(error)}", hint)
 
 
 def _place(error: BaseException) -> str:

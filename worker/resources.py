@@ -88,13 +88,13 @@ def moved_bytes(torch: Any, setup: Message, stmt: str) -> int:
     names = {node.id for node in ast.walk(ast.parse(stmt)) if isinstance(node, ast.Name)}
     before = _tensors_by_path(torch, setup)
     versions = {id(one): _version(one) for one in before.values()}
-    memory = {_address(part) for one in before.values() for part in _dense_parts(one)}
+    memory = {*map(_address, before.values())}
     namespace = dict(setup)
     exec(compile(with_named_results(stmt), "<stmt>", "exec"), namespace)
     after = _tensors_by_path(torch, namespace).values()
     read = [one for path, one in before.items() if re.split(r"[.\[]", path)[0] in names]
     changed = [one for one in after if versions.get(id(one), _version(one)) != _version(one)]
-    made = [one for one in after if not memory.issuperset(map(_address, _dense_parts(one)))]
+    made = [one for one in after if _address(one) not in memory]
     return distinct_bytes(read) + distinct_bytes([*changed, *made])
 
 
@@ -112,30 +112,18 @@ def distinct_bytes(tensors: Sequence[Any]) -> int:
     """Bytes of tensors; those that share memory count no more than there is of it."""
     wholes: Dict[int, int] = {}
     views: Dict[int, Dict[Any, int]] = {}
-    for part in (one for tensor in tensors for one in _dense_parts(tensor)):
-        address = _address(part)
-        wholes[address] = int(_storage(part).nbytes())
-        view = (part.storage_offset(), tuple(part.shape), part.stride())
-        views.setdefault(address, {})[view] = part.numel() * part.element_size()
+    for tensor in tensors:
+        address = _address(tensor)
+        wholes[address] = int(_storage(tensor).nbytes())
+        view = (tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+        views.setdefault(address, {})[view] = tensor.numel() * tensor.element_size()
     return sum(min(wholes[address], sum(sizes.values())) for address, sizes in views.items())
 
 
 def _storage(tensor: Any) -> Any:
+    # Sparse tensors and others have none, and raise.
     return getattr(tensor, "untyped_storage", tensor.storage)()
 
 
 def _address(tensor: Any) -> int:
     return int(_storage(tensor).data_ptr())
-
-
-def _dense_parts(tensor: Any) -> List[Any]:
-    layout = str(tensor.layout)
-    if layout == "torch.strided":
-        return [tensor]
-    if layout == "torch.sparse_coo":
-        return [tensor._indices(), tensor._values()]
-    if layout in {"torch.sparse_csr", "torch.sparse_bsr"}:
-        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-    if layout in {"torch.sparse_csc", "torch.sparse_bsc"}:
-        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
-    raise MeasurementError({"message": "tensors of layout %s have no size" % layout})

@@ -12,13 +12,10 @@ from typing import Any, Dict, Iterator, List
 from .executed import digest
 from .installed import Message
 
-_NAMES = {
-    ast.Lambda: "<lambda>",
-    ast.ListComp: "<listcomp>",
-    ast.SetComp: "<setcomp>",
-    ast.DictComp: "<dictcomp>",
-    ast.GeneratorExp: "<genexpr>",
-}
+_FUNCTIONS = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
 
 GONE, CHANGED = "gone", "changed"
 """Why a function is not found: its file is not there, or nothing of that name at that line."""
@@ -45,22 +42,20 @@ def _found(path: str, line: int, name: str) -> Dict[str, Any]:
         return {"problem": GONE}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {"problem": CHANGED}
-    last = max(_last_lines(tree, line, name.rpartition(".")[2]), default=0)
+    last = max(_last_lines(tree, line), default=0)
     digests = sorted({digest(one) for one in _codes(code) if _is(one, line, name)})
     if not last or not digests:
         return {"problem": CHANGED}
     return {"lines": text.split("\n")[line - 1 : last], "digests": digests}
 
 
-def _last_lines(tree: ast.AST, line: int, name: str) -> Iterator[int]:
+def _last_lines(tree: ast.AST, line: int) -> Iterator[int]:
+    """The last line of each function that begins in ``line``: at its first decorator."""
     for node in ast.walk(tree):
-        called = _NAMES.get(type(node)) or getattr(node, "name", None)
-        if called != name or not isinstance(node, (ast.stmt, ast.expr)):
-            continue
-        # Code begins at the first decorator.
-        first: List[ast.expr] = getattr(node, "decorator_list", [])
-        if line == min([node.lineno, *(one.lineno for one in first)]):
-            yield node.end_lineno or node.lineno
+        if isinstance(node, _FUNCTIONS):
+            decorators: List[ast.expr] = getattr(node, "decorator_list", [])
+            if line == min(one.lineno for one in [node, *decorators]):
+                yield node.end_lineno or node.lineno
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

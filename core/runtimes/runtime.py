@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
 from instruction_counts.core.labels import Language, RuntimeMode
 from instruction_counts.core.signature import Signature
 
+if TYPE_CHECKING:  # which is made of runtimes
+    from instruction_counts.core.api import GroupedBenchmark
 
-class Grouped(Protocol):
-    """A group of benchmarks as a runtime sees it; `core.api.GroupedBenchmark` is one."""
 
-    @property
-    def signature(self) -> Signature | None:
-        """The inputs and the output; known wherever a runtime beside eager is asked for."""
-
-    @property
-    def runtimes(self) -> tuple[str, ...]:
-        """The runtimes that are asked for beside eager, as options spell them."""
-
-    @property
-    def compile_options(self) -> Mapping[str, Any]:
-        """What ``torch.compile`` is told beside what it compiles."""
-
-    def stmt(self, language: Language) -> str | None:
-        """The eager statement; None where the language has none."""
-
-    def inputs(self, language: Language) -> str:
-        """The setup that makes the inputs."""
-
-    def model(self, language: Language) -> str | None:
-        """The setup that makes ``model``, where the statement calls one."""
-
+Grouped: TypeAlias = "GroupedBenchmark"
+"""A group of benchmarks as a runtime sees it."""
 
 ARTEFACT_PATH = "@TORCHSCRIPT_MODEL_PATH@"
 """Stands in a setup for the file of the artefact, which the worker makes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable
+from typing import TypeVar
 
 import attrs
 
@@ -12,6 +13,8 @@ from instruction_counts.core.facts import Layer, Model
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
+
+T = TypeVar("T", int, float)
 
 
 @attrs.frozen
@@ -60,34 +63,25 @@ class MeasuredModel:
     """The model itself, measured like any other case."""
     autograd: AutogradMode = AutogradMode.FORWARD
     """What was asked for; layers without it are there with their forward pass."""
+    missing: tuple[Record, ...] = ()
+    """Layers that were not measured, and are not in the sum."""
 
     @property
     def has_autograd(self) -> bool:
         """Whether anything of the model was measured as it was asked for."""
-        return self.whole_record is not None or any(
-            record.autograd is self.autograd for record, _ in self.layers
-        )
-
-    @functools.cached_property
-    def present(self) -> tuple[tuple[Record, int], ...]:
-        """The layers that were measured."""
-        return tuple(layer for layer in self.layers if Amount.of(layer[0]) != Amount(None, None))
-
-    @property
-    def missing(self) -> tuple[Record, ...]:
-        """Layers that were not measured, and are not in the sum."""
-        return tuple(record for record, calls in self.layers if (record, calls) not in self.present)
+        records = [self.whole_record, *self.missing, *(record for record, _ in self.layers)]
+        return any(record and record.autograd is self.autograd for record in records)
 
     @property
     def forward_only(self) -> tuple[Record, ...]:
         """Layers in a sum of forward and backward that have no backward."""
-        return tuple(record for record, _ in self.present if record.autograd is not self.autograd)
+        return tuple(record for record, _ in self.layers if record.autograd is not self.autograd)
 
     @property
     def types(self) -> tuple[TypeCost, ...]:
         """The layers that were measured by their types, the most expensive first."""
         by_type: dict[str, list[tuple[Record, int]]] = {}
-        for record, calls in self.present:
+        for record, calls in self.layers:
             by_type.setdefault(_type_of(record), []).append((record, calls))
         types = [
             TypeCost(name, sum(calls for _, calls in layers), len(layers), Amount.of_all(layers))
@@ -99,12 +93,12 @@ class MeasuredModel:
     @property
     def calls(self) -> int:
         """Of all layers that were measured."""
-        return sum(calls for _, calls in self.present)
+        return sum(calls for _, calls in self.layers)
 
     @functools.cached_property
     def sum_of_layers(self) -> Amount:
         """What the layers add up to, each as often as it is called."""
-        return Amount.of_all(self.present)
+        return Amount.of_all(self.layers)
 
     @functools.cached_property
     def whole(self) -> Amount:
@@ -115,12 +109,9 @@ class MeasuredModel:
     def unexplained(self) -> Amount:
         """What the whole model costs beyond its layers; negative where they cost more."""
         whole, layers = self.whole, self.sum_of_layers
-        instructions = time_s = None
-        if whole.instructions is not None and layers.instructions is not None:
-            instructions = whole.instructions - layers.instructions
-        if whole.time_s is not None and layers.time_s is not None:
-            time_s = whole.time_s - layers.time_s
-        return Amount(instructions, time_s)
+        return Amount(
+            _less(whole.instructions, layers.instructions), _less(whole.time_s, layers.time_s)
+        )
 
     @property
     def total(self) -> Amount:
@@ -167,9 +158,15 @@ def measured(
         for record in chosen.values()
         if record.subject == Model(model) and record.autograd is autograd
     )
-    used = [(record, _uses_of(record)[model]) for record in chosen.values()]
-    layers = tuple((record, calls) for record, calls in used if calls)
-    return MeasuredModel(model, layers, next(wholes, None), autograd)
+    used = [(each, calls) for each in chosen.values() if (calls := _uses_of(each)[model])]
+    nothing = Amount(None, None)
+    layers = tuple(layer for layer in used if Amount.of(layer[0]) != nothing)
+    missing = tuple(record for record, _ in used if Amount.of(record) == nothing)
+    return MeasuredModel(model, layers, next(wholes, None), autograd, missing)
+
+
+def _less(whole: T | None, part: T | None) -> T | None:
+    return None if whole is None or part is None else whole - part
 
 
 def _uses_of(record: Record) -> Counter[str]:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from instruction_counts.core.facts import Operator
-from instruction_counts.core.types import AutogradMode, CaseKey
+from instruction_counts.core.types import AutogradMode
 from instruction_counts.domain.metrics import FLOPS, MOVED_BYTES, NO_AMOUNTS, Amounts
-from instruction_counts.domain.outcomes import Instructions, Times
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Identity, Record
 from instruction_counts.sources.operators.sizes import LEAST_POINTS
 
@@ -21,21 +21,33 @@ from instruction_counts.sources.operators.sizes import LEAST_POINTS
 class Metrics:
     """One operator in one language and runtime.
 
-    The backward pass cannot run alone, so ``backward`` is the difference of two measured cases:
-    forward and backward together, less forward.
+    The backward pass cannot run alone, so its cost is the difference of two measured cases: forward
+    and backward together, less forward.
     """
 
-    key: CaseKey
-    """Of the forward pass."""
-    build: str
-    instructions: Instructions | None = None
-    times: Times | None = None
-    backward_instructions: int | None = None
-    backward_exact: bool = True
-    backward_s: float | None = None
-    """Difference of medians."""
+    forward: Record
+    both: Outcome | None
+    """Of forward and backward together."""
     used: Amounts = NO_AMOUNTS
     """Of the eager Python case: what is allocated and computed is the same in every language."""
+
+    @property
+    def backward_instructions(self) -> int | None:
+        """None where either was not counted."""
+        counted = self.forward.outcome.instructions, self.both and self.both.instructions
+        return counted[1].per_run - counted[0].per_run if counted[0] and counted[1] else None
+
+    @property
+    def backward_exact(self) -> bool:
+        """Whether both counts are exact."""
+        outcomes = (self.forward.outcome, self.both)
+        return all(found and found.instructions and found.instructions.exact for found in outcomes)
+
+    @property
+    def backward_s(self) -> float | None:
+        """Difference of medians."""
+        times = self.forward.outcome.times, self.both and self.both.times
+        return times[1].median_s - times[0].median_s if times[0] and times[1] else None
 
     @property
     def bytes_per_s(self) -> float | None:
@@ -48,9 +60,8 @@ class Metrics:
         return self._per_second(self.used.get(FLOPS.name))
 
     def _per_second(self, amount: float | None) -> float | None:
-        if amount is None or self.times is None or not self.times.median_s:
-            return None
-        return amount / self.times.median_s
+        times = self.forward.outcome.times
+        return amount / times.median_s if amount is not None and times and times.median_s else None
 
 
 def metrics_of(records: Iterable[Record]) -> Iterator[Metrics]:
@@ -59,31 +70,17 @@ def metrics_of(records: Iterable[Record]) -> Iterator[Metrics]:
     Without it there is nothing to tell apart: see `without_metrics`.
     """
     operators = _operators(records)
-    forward = {
-        (build, key): record.outcome
-        for (build, key), record in operators.items()
-        if key.autograd is AutogradMode.FORWARD
-    }
+    forward = [each for each in operators.values() if each.autograd is AutogradMode.FORWARD]
     used = {
-        (build, key.label): outcome.metrics
-        for (build, key), outcome in forward.items()
-        if outcome.resources_reason is not None
+        (record.build, record.label): record.outcome.metrics
+        for record in forward
+        if record.outcome.resources_reason is not None
     }
-    for (build, key), outcome in forward.items():
-        counted, times = outcome.instructions, outcome.times
-        metrics = Metrics(key, build, counted, times, used=used.get((build, key.label), NO_AMOUNTS))
-        both = operators.get((build, attrs.evolve(key, autograd=AutogradMode.FORWARD_BACKWARD)))
-        both_counted = both.outcome.instructions if both else None
-        if counted is not None and both_counted is not None:
-            metrics = attrs.evolve(
-                metrics,
-                backward_instructions=both_counted.per_run - counted.per_run,
-                backward_exact=counted.exact and both_counted.exact,
-            )
-        both_times = both.outcome.times if both else None
-        if times is not None and both_times is not None:
-            metrics = attrs.evolve(metrics, backward_s=both_times.median_s - times.median_s)
-        yield metrics
+    for record in forward:
+        key = attrs.evolve(record.key, autograd=AutogradMode.FORWARD_BACKWARD)
+        both = operators.get((record.build, key))
+        amounts = used.get((record.build, record.label), NO_AMOUNTS)
+        yield Metrics(record, both.outcome if both else None, amounts)
 
 
 def without_metrics(records: Iterable[Record]) -> tuple[Record, ...]:

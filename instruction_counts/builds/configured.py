@@ -94,16 +94,10 @@ def find_interpreter(name: str, path: str) -> str:
 
 _CONVERTER = strict_converter()
 _EXAMPLE = "Expected:\n    builds:\n      - name: base\n        python: /usr/bin/python3"
-_Variable: TypeAlias = Annotated[
-    str,
-    Check(
-        re.compile(r"[^=\0]+").fullmatch,
-        "a variable without '=' and null characters in its name",
-    ),
-]
-_Value: TypeAlias = Annotated[
-    str, Check(re.compile(r"[^\0]*").fullmatch, "a string without null characters")
-]
+_NAME = re.compile(r"[^=\0]+").fullmatch
+_VALUE = re.compile(r"[^\0]*").fullmatch
+_Variable: TypeAlias = Annotated[str, Check(_NAME, "a name without '=' and null characters")]
+_Value: TypeAlias = Annotated[str, Check(_VALUE, "a string without null characters")]
 
 
 @attrs.frozen
@@ -164,4 +158,4 @@ def read_builds(path: Path) -> tuple[Build, ...]:
         ValidationError: it holds something else; all of it is named.
     """
     node = read(path, _EXAMPLE)
-    return structured(node, _File, _CONVERTER, _EXAMPLE, folder=Path()).builds
+    return structured(node, _File, _CONVERTER, folder=Path()).builds

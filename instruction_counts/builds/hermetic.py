@@ -17,7 +17,6 @@ from types import MappingProxyType
 
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.system.shortages import shortage_in
 
 PROFILE_VERSION = 1
 """To be raised with any change of what a measured process is started with."""
@@ -53,11 +52,6 @@ def interpreter_of(build: Build) -> str:
         f'build "{build.name}": no python on PATH after: {build.source_cmd}',
         "Add `python: PATH` to the build.",
     )
-
-
-def start_remedy(why: str) -> str:
-    """What to do where an interpreter does not start: the machine may be short of something."""
-    return shortage_in(why)[1] or "Python 3.9 or later on Linux is required."
 
 
 def environment(build: Build, extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

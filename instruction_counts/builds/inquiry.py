@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.builds.hermetic import environment, interpreter_of, start_remedy
+from instruction_counts.builds.hermetic import environment, interpreter_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.outcomes import FailureKind, Machine
 from instruction_counts.system.folders import WorkFolder
+from instruction_counts.system.shortages import shortage_in
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, FOLDER, task_named
 
@@ -79,7 +80,8 @@ def ask(
                 message = f'build "{build.name}": {interpreter}, asked to {doing}: {error}'
                 raise BuildError(message, last or "It printed nothing.") from error
             what = f"{interpreter} does not work: {error} {last}".rstrip()
-            raise BuildError(f'build "{build.name}": {what}', start_remedy(what)) from error
+            remedy = shortage_in(what)[1] or "Python 3.9 or later on Linux is required."
+            raise BuildError(f'build "{build.name}": {what}', remedy) from error
 
 
 def measure_machine(build: Build, core: int | None = None) -> Machine:

@@ -52,10 +52,9 @@ class Links:
     @property
     def targets(self) -> dict[str, str]:
         """What each link leads to, by its name."""
-        found = {"build": self.prefix}
-        for place, path in self.searched.items():
-            found[f"path-{place:02}"] = path
-        return {name + "-" * self.padding: path for name, path in found.items()}
+        searched = {f"path-{place:02}": path for place, path in self.searched.items()}
+        named = {"build": self.prefix, **searched}
+        return {name + "-" * self.padding: path for name, path in named.items()}
 
     def make(self, folder: Path) -> None:
         """Make the links in ``folder``, where they are not there."""
@@ -75,13 +74,20 @@ class Links:
 
     def through(self, variables: Mapping[str, str], folder: Path) -> dict[str, str]:
         """``variables`` with links in place of the folders that they lead to."""
-        links = {
-            target: str(folder / name)
+        links = [
+            (target, str(folder / name))
             for name, target in self.targets.items()
             if target not in _EVERYWHERE
-        }
+        ]
+
+        def through(entry: str) -> str:
+            for target, link in links:
+                if f"{entry}/".startswith(f"{target}/"):
+                    return link + entry.removeprefix(target)
+            return entry
+
         return {
-            name: os.pathsep.join(_through(entry, links) for entry in value.split(os.pathsep))
+            name: os.pathsep.join(map(through, value.split(os.pathsep)))
             for name, value in variables.items()
         }
 
@@ -142,10 +148,3 @@ def _place_below(prefix: str, interpreter: str) -> str | None:
             return None
         path = Path(os.path.normpath(path.parent / path.readlink()))
     return None
-
-
-def _through(entry: str, links: Mapping[str, str]) -> str:
-    for target, link in links.items():
-        if entry == target or entry.startswith(target + os.sep):
-            return link + entry[len(target) :]
-    return entry

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -44,8 +43,8 @@ class BuildFacts:
     compiler: str
     """Path of the C++ compiler; empty where there is none."""
     torch_root: str
-    include_paths: tuple[str, ...]
-    library_paths: tuple[str, ...]
+    include_paths: tuple[str, ...] = attrs.field(converter=tuple)
+    library_paths: tuple[str, ...] = attrs.field(converter=tuple)
     has_cpp_headers: bool
     valgrind_headers: str
     places: Places | None = None
@@ -88,21 +87,26 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     answer = ask(build, "identify", {}, timeout_s=max(timeout_s, _LEAST_TIMEOUT_S))
     if answer["status"] != "ok":
         raise _undescribed(build, interpreter, answer["failure"])
-    found = answer["torch"]
-    compiler = find_compiler(build)
-    where = interpreter, found["root"], tuple(found["library_paths"])
+    compiler, valgrind = find_compiler(build), find_valgrind(build)
+    fingerprint = Fingerprint(
+        **answer["fingerprint"],
+        cpu=_cpu_model(),
+        valgrind=first_line([valgrind, "--version"]) if valgrind else "",
+        compiler=first_line([compiler, "--version"]) if compiler else "",
+        aslr_off=bool(without_aslr()),
+        profile_version=PROFILE_VERSION,
+        tool_version=__version__,
+        counted_by=counting_digest(),
+    )
+    parts = answer["parts"]
     return BuildFacts(
         build=build,
         interpreter=interpreter,
-        fingerprint=_fingerprint(answer, compiler, find_valgrind(build)),
+        fingerprint=fingerprint,
         compiler=compiler,
-        torch_root=where[1],
-        include_paths=tuple(found["include_paths"]),
-        library_paths=where[2],
-        has_cpp_headers=found["cpp_headers"],
-        valgrind_headers=found["valgrind_headers"],
-        places=(answer["prefix"], answer["base_prefix"], *answer["search_path"]),
-        files=files_of(*where),
+        **parts,
+        places=tuple(answer["places"]),
+        files=files_of(interpreter, parts["torch_root"], parts["library_paths"]),
     )
 
 
@@ -144,30 +148,6 @@ def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> 
     )
     return BuildError(
         f'build "{build.name}": {interpreter} cannot describe its torch: {reason}', remedy
-    )
-
-
-def _fingerprint(answer: dict[str, Any], compiler: str, valgrind: str) -> Fingerprint:
-    found = answer["torch"]
-    return Fingerprint(
-        torch=found["version"],
-        torch_git=found["git_version"],
-        torch_debug=found["debug"],
-        torch_settings=found["build_settings"],
-        cxx11_abi=found["cxx11_abi"],
-        parallel=found["parallel"],
-        capability=found["capability"],
-        python=answer["python"],
-        implementation=answer["implementation"],
-        machine=answer["machine"],
-        cpu=_cpu_model(),
-        libc=answer["libc"],
-        valgrind=first_line([valgrind, "--version"]) if valgrind else "",
-        compiler=first_line([compiler, "--version"]) if compiler else "",
-        aslr_off=bool(without_aslr()),
-        profile_version=PROFILE_VERSION,
-        tool_version=__version__,
-        counted_by=counting_digest(),
     )
 
 

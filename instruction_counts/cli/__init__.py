@@ -20,7 +20,7 @@ from instruction_counts.system.shortages import shortage
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",
     "time": "Measure one-line statements, and compare them.",
-    "compare": "Compare two builds: verdicts, with their reasons and causes.",
+    "compare": "Compare two builds: verdicts on each case, and what caused them.",
     "baseline": "Accept, show and check a baseline file, for CI.",
     "explain": "Show where the instructions of a case go, and which functions changed.",
     "history": "Show the counts of a case over stored runs, and the steps in them.",
@@ -31,6 +31,7 @@ _COMMANDS = {
     "show": "Show the code of a case as it will be executed.",
     "runs": "List, show, import, tag and delete stored runs.",
     "selftest": "Check that counts repeat on this machine.",
+    "servers": "List or stop the servers that stay ready for the next command.",
     "cache": "Show or clear what is kept between runs.",
     "generate": "Split models into their unique layers, as a definition file.",
     "predict": "Add up the layers of a model, and compare with the whole.",
@@ -67,7 +68,7 @@ class _Commands(Group):
     cls=_Commands,
     commands={name: click.Command(name, short_help=text) for name, text in _COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success; 1 error in use or set-up; 2 wrong usage; "
+    epilog="Exit codes: 0 success; 1 error, with its remedy; 2 wrong command line; "
     "3 regression; 4 some cases failed or timed out; 130 interrupted, what was finished is kept.",
 )
 @click.version_option(__version__, prog_name=PROGRAM)

@@ -55,7 +55,7 @@ def check(
 
     RUN is a stored run (its number, a tag, or "last") or a JSON file. Without it, the build of
     --build is measured, or else the interpreter that runs this program. Exits with 3 if a hard
-    limit is exceeded, with 4 if none is but cases failed, and with 1 if nothing could be compared.
+    limit is exceeded, with 4 if cases failed, and with 1 if nothing could be compared.
 
     \b
     Examples:

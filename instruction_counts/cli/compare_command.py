@@ -37,11 +37,11 @@ def compare_command(
     limits: Limits | None,
     fail_on: str,
 ) -> int:
-    """Compare two builds: BASE and NEW.
+    """Compare two builds: verdicts on each case, and what caused them.
 
-    Each is an interpreter or virtual environment, a JSON file, a --build by its name, or a stored
-    run: its number, a tag, or "last". RUN:NAME is one build of it. Exits with 3 if a case got
-    worse.
+    Each is an interpreter or virtual environment, a JSON file, the name of a --build, or a run:
+    its number, a tag, "last". RUN:NAME is one build of it; a run of two builds needs no NEW. Exits
+    with 3 if a case got worse.
 
     \b
     Examples:

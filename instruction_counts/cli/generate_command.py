@@ -31,12 +31,12 @@ from instruction_counts.sources.models.layers import TraceMode
     required=True,
 )
 @several(
-    "--input inputs",
+    "--input input_texts",
     "[NAME=]SIZES[:DTYPE]",
     "Sizes of an input: 1,3,224,224. With a dtype and a limit: 1,128:int64<30522. For an argument: "
     "input_ids=…. For one of several models: MODEL@….",
 )
-@flag("--backward", "Also measure forward and backward together.")
+@flag("--backward with_backward", "Also measure forward and backward together.")
 @flag("--train training", "Use training mode  [default: eval]")
 @choice(
     "--level",
@@ -56,8 +56,8 @@ from instruction_counts.sources.models.layers import TraceMode
 @build_options
 def generate_command(
     models: tuple[str, ...],
-    inputs: tuple[str, ...],
-    backward: bool,
+    input_texts: tuple[str, ...],
+    with_backward: bool,
     training: bool,
     level: str,
     real_data: bool,
@@ -79,5 +79,5 @@ def generate_command(
       python main.py predict result.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "generate")
-    mode = TraceMode(level, training, backward, real_data)
-    console.show(report.generated(generate(models, inputs, mode, build, output, force=force)))
+    mode = TraceMode(level, training, with_backward, real_data)
+    console.show(report.generated(generate(models, input_texts, mode, build, output, force=force)))

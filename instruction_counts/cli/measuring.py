@@ -57,6 +57,7 @@ def _without(flags: str, text: str) -> Decorator:
 
 
 _NO_COUNTS = _without("--no-counts counts", "Do not count instructions.")
+_NO_TIMES = _without("--no-times times", "Do not measure wall times.")
 _OPTIONS = (
     _registered("--engine", engines(), DEFAULT),
     allocator_option,
@@ -78,7 +79,6 @@ _OPTIONS = (
         for kinds in [kinds_of_lanes()]
         if len(kinds) > 1
     ),
-    _without("--no-times times", "Do not measure wall times."),
 )
 
 
@@ -92,9 +92,13 @@ def _measuring(**given: Any) -> MeasurementSettings:
     return settings
 
 
-counting_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
-"""How to measure, for a command that needs counts; it gets ``measuring``."""
-measuring_options = gathered("measuring", (_NO_COUNTS, *_OPTIONS), _measuring, MeasurementSettings)
+untimed_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
+"""How to count, for a command that takes no times; it gets ``measuring``."""
+counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings)
+"""How to measure, for a command that needs counts."""
+measuring_options = gathered(
+    "measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings
+)
 """The same, for a command that can do without counts."""
 
 
@@ -111,8 +115,8 @@ class Asked:
 def specification_of(definitions: Definitions | None) -> Specification | None:
     """The specification that definitions are; None where they are others."""
     # No import of its class, which would cost every start.
-    found: Specification | None = getattr(definitions, "specification", None)
-    return found
+    found: Any = definitions
+    return found if hasattr(definitions, "reporters") else None
 
 
 def _asked(
@@ -149,7 +153,10 @@ def asking(*options: Decorator) -> Decorator:
 
 
 def _layouts(none: str) -> Decorator:
-    text = f"Verify candidates in K servers of other layouts. 0 {none}."
+    text = (
+        f"Verify candidates in K fresh servers. Each has another memory layout; 0 {none}.  "
+        "[default: 3 layouts in the same servers]"
+    )
     return option("--layouts", "K", text, type=click.IntRange(min=0))
 
 
@@ -181,7 +188,7 @@ def series_options(*selecting: Decorator, required: bool) -> Decorator:
             "interpreter or virtual environment.",
         ),
         *(_layouts("only measures once more"), min_effect_option),
-        *(*selecting, counting_options, store_option),
+        *(*selecting, store_option),
     )
 
 

@@ -38,8 +38,8 @@ from instruction_counts.storage.store import Store
 @option(
     "--sizes sizes_text",
     "FIRST:LAST[:FACTOR]",
-    "The sizes N: a range by a factor (4), or a list 10,100,1000. Default: up to 65,536 elements "
-    "in an input, fewer where the output is much larger.",
+    "Values of N: a range, times FACTOR (4); or a list: 10,100,1000. Default: up to 65,536 "
+    "elements in an input, fewer where the output is much larger.",
 )
 @several(
     "--input inputs",

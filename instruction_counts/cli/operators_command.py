@@ -17,7 +17,7 @@ from instruction_counts.cli.options import (
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.report import operators as report
-from instruction_counts.session.operators import find_coverage
+from instruction_counts.sources.operators import catalogue
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 
@@ -26,7 +26,7 @@ from instruction_counts.sources.operators.source import selected, standard_file
 def operators_command() -> None:
     """List operators, show which of torch's are not covered, or measure one over many sizes.
 
-    To measure operators, use `run --operators PATTERN`; every other command takes it, too.
+    To measure operators, use `run --operators PATTERN`; other commands that measure take it, too.
     """
 
 
@@ -41,28 +41,17 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outpu
 
 
 @operators_command.command("coverage")
-@click.argument("categories", nargs=-1)
 @operators_file_option
 @limit_option("Operators shown", 20)
 @output_options()
 @build_options
 def coverage(
-    categories: tuple[str, ...],
     operators_file: Path | None,
     limit: int,
     outputs: Outputs,
     builds: tuple[Build, ...],
 ) -> None:
-    """Show which public operators of torch have no entry, those called most first.
-
-    CATEGORIES narrow it down: torch.linalg, pointwise, 'torch.Tensor*'.
-
-    \b
-    Examples:
-      python main.py operators coverage
-      python main.py operators coverage torch.linalg --limit 0
-      python main.py operators coverage --output uncovered.md
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """Show which public operators of torch have no entry, those called most first."""
     build = only_build(builds, "coverage")
-    found = find_coverage(build, categories, operators_file)
-    outputs.write(report.coverage(found, build.name, limit))
+    entries = read_operators(operators_file or standard_file())
+    outputs.write(report.coverage(catalogue.coverage(build, entries), build.name, limit))

@@ -37,10 +37,10 @@ def predict_command(
 ) -> None:
     """Add up the layers of a model, and compare with the whole; nothing is measured.
 
-    RUN is a stored run (its number, a tag, or "last") or a JSON file of `run --output`, of a
-    definition file that `generate` wrote. RUN:NAME is one build of a run that has several. What
-    remains unexplained is what a sum cannot hold: Python between the layers, and caches that a
-    layer alone keeps warm.
+    RUN is a run of a definition file that `generate` wrote: a stored one (its number, a tag, or
+    "last") or a JSON file. RUN:NAME is one build of a run that has several. What remains
+    unexplained is what a sum cannot hold: Python between the layers, and caches that a layer alone
+    keeps warm.
 
     \b
     Examples:

@@ -54,15 +54,17 @@ def show_places(
 
 
 def saved(store: Store, run_id: int) -> str:
-    """Where the run is, and how to compare it with the one before, if each has one build."""
-    try:
-        known = [run for run in store.summaries() if run.id <= run_id and run.cases and run.builds]
-    except DataError:  # the database has gone away since
-        known = []
-    this, before = (*known, None, None)[:2]
+    """Where the run is, and how to compare it with the last one before that shares a case.
+
+    A run of several builds is compared with none.
+    """
     hint = ""
-    if this is not None and before is not None and len(this.builds) == len(before.builds) == 1:
-        hint = f" Compare: {program_name()} compare {before.id} {run_id}"
+    with contextlib.suppress(DataError):  # the database has gone away since
+        this, shared = store.summary(run_id), store.runs_with_cases_of(run_id)
+        earlier = (run for run in store.summaries() if run.id < run_id and run.id in shared)
+        before = next(earlier, this)
+        if before is not this and len(this.builds) == len(before.builds) == 1:
+            hint = f" Compare: {program_name()} compare {before.id} {run_id}"
     return f"Saved as run {run_id}.{hint}"
 
 

@@ -13,14 +13,14 @@ from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, series_options
+from instruction_counts.cli.measuring import Asked, counting_options, series_options
 from instruction_counts.cli.options import DURATION, FILE, option, selection_options, several
 from instruction_counts.cli.output import STDOUT, check_folder
 from instruction_counts.domain.errors import DataError
-from instruction_counts.history.watching import FoundStep
 from instruction_counts.report.causes import of_case
 from instruction_counts.report.history import step_text
 from instruction_counts.session.build_series import check_build_command
+from instruction_counts.session.watch_state import FoundStep
 from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.storage.store import Store
 
@@ -63,7 +63,7 @@ class StepReporting:
 
 
 @click.command("watch", cls=Command)
-@series_options(selection_options, required=True)
+@series_options(selection_options, counting_options, required=True)
 @several("--output", "FILE", "Append each step to FILE as a line of JSON. - is stdout.", type=FILE)
 @option(
     "--on-step",
@@ -93,9 +93,9 @@ def watch_command(
 ) -> int:
     """Measure each new build, compare it with the one before, and report each step once.
 
-    COMMAND prints the builds; those already seen are skipped. A suspect is measured again together
-    with the build before it before it is reported. Without --every, it looks once, and exits with
-    3 if it found a new step.
+    COMMAND prints the builds; those already seen are skipped. Before a change is
+    reported, both builds are measured again. Without --every, it looks once, and exits with 3 if
+    it found a new step.
 
     \b
     Examples:

@@ -45,11 +45,11 @@ def as_expected(case: Case, outcome: Outcome) -> Outcome:
 def _differences(expected: Iterable[ExpectedTensor], output: Output) -> Iterator[str]:
     tensors = {tensor.name: tensor for tensor in output.tensors}
     for wanted in expected:
-        if wanted.name not in tensors:
-            yield f"there is no tensor {wanted.name}, but {', '.join(tensors) or 'none at all'}"
+        if wanted.name in tensors:
+            for text in _of_tensor(wanted, tensors[wanted.name]):
+                yield f"{wanted.name} {text}"
         else:
-            texts = _of_tensor(wanted, tensors[wanted.name])
-            yield from (f"{wanted.name} {text}" for text in texts)
+            yield f"there is no tensor {wanted.name}, but {', '.join(tensors) or 'none at all'}"
 
 
 def _of_tensor(wanted: ExpectedTensor, found: TensorValue) -> Iterator[str]:

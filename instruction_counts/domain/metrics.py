@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import attrs
@@ -61,36 +61,23 @@ class Metric:
         return "better" if (new < base) is (self.better is Better.LESS) else "worse"
 
 
-class Amounts(Mapping[str, Amount]):
-    """Numbers by the names of their metrics: not to be changed, equal by value.
+class Amounts(dict[str, Amount]):
+    """Numbers by the names of their metrics; what is not known is not there. Not to be changed.
 
     Raises:
         ValueError: one is no number that JSON knows.
     """
 
-    __slots__ = ("_numbers",)
-
     def __init__(self, numbers: Mapping[str, Amount | None] | None = None) -> None:
-        known = {name: number for name, number in (numbers or {}).items() if number is not None}
-        for name, number in known.items():
+        for name, number in (numbers or {}).items():
+            if number is None:
+                continue
             if type(number) not in {int, float} or not math.isfinite(number):
                 raise ValueError(f"{name} is {number!r}, which is no finite number")
-        self._numbers = known
+            self[name] = number
 
-    def __getitem__(self, name: str) -> Amount:
-        return self._numbers[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._numbers.items()))
-
-    def __repr__(self) -> str:
-        return f"Amounts({self._numbers!r})"
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
 
 
 NO_AMOUNTS = Amounts()

@@ -40,11 +40,3 @@ class Origin(enum.Enum):
     """Memory layouts were seen to move the count."""
     ASSUMED = "assumed"
     """The case was counted in one layout: it is what layouts usually move."""
-
-
-@attrs.frozen
-class Floor:
-    """Instructions by which a count may differ without any change of code."""
-
-    instructions: int
-    origin: Origin

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 import attrs
 
-from instruction_counts.core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
+from instruction_counts.core.types import Case, CaseKey, Label
 from instruction_counts.domain.errors import UsageError
 
 
@@ -58,8 +57,7 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
             raise UsageError(problem, "See:", "list")
     kept = tuple(case for case in cases if selection.keeps_key(case.key))
     if not kept:
-        asked = " ".join(_options(selection))
-        problem = f"No case matches {asked}." if asked else "There are no cases."
+        problem = "No case matches all of these options." if cases else "There are no cases."
         raise UsageError(problem, "See:", "list")
     return kept
 
@@ -103,18 +101,6 @@ _LISTED = 12
 def _listed(keys: Sequence[CaseKey]) -> str:
     more = ["  …"] if len(keys) > _LISTED else []
     return "\n".join([*(f"  {key.title}" for key in keys[:_LISTED]), *more])
-
-
-def _options(selection: Selection) -> Iterator[str]:
-    """The selection as it is typed: ``--only 'MatMul/*'``, ``--language c++``."""
-    yield from (f"--only {shlex.quote(glob)}" for glob in selection.only)
-    for value in selection.languages:
-        yield f"--language {Language(value).option}"
-    for value in selection.runtimes:
-        yield f"--runtime {RuntimeMode(value).option}"
-    for value in selection.autograds:
-        yield f"--autograd {AutogradMode(value).option}"
-    yield from (f"--num-threads {number}" for number in selection.num_threads)
 
 
 def _near(glob: str, cases: Iterable[Case | CaseKey]) -> str:

@@ -1,22 +1,20 @@
-"""Profiles in Callgrind's text format, as one dump writes them.
+"""Profiles in Callgrind's text format, as one dump of a process that we started writes them.
 
-Costs are executed instructions (event ``Ir``) per function; positions inside a function, other
-events and jumps are left out. Names keep what Callgrind wrote, except that the suffix ``'N`` of a
-recursion level is removed and all levels of a function are one.
+Costs are executed instructions (event ``Ir``) per function. Names keep what Callgrind wrote, except
+that the suffix ``'N`` of a recursion level is removed and all levels of a function are one.
 
 The file of a function is the one that it is defined in: the cost of code inlined into it from
 another file (``fi=``, ``fe=``) counts as its own. ``callgrind_annotate`` shows such cost under
 the other file, so the two agree on a function only after adding up over files.
 
-A dump that was cut off has no ``totals:`` line, or an unfinished one, and is refused; so is a file
-of several parts, as ``--combine-dumps=yes`` writes it.
+A dump that was cut off has no ``totals:`` line, or an unfinished one, and is refused; so is one
+whose lines do not add up to it, and a file of several parts, as ``--combine-dumps=yes`` writes it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from operator import length_hint
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,31 +22,17 @@ import attrs
 
 _UNKNOWN = "???"
 """What Callgrind writes for an object or a file that it does not know."""
-_NUMBER = "[0-9]{1,30}"
-_POSITION = r"(?:\*|[+-]?(?:0x[0-9a-fA-F]+|[0-9]+))"
-_POSITION_START = frozenset("0123456789+-*")
-_CALLS = re.compile(rf"({_NUMBER})(?: {_POSITION})+ *")
+_COST_START = frozenset("0123456789+-*")
 _COMPRESSED = re.compile(r"(\([0-9]+\)) ?(.*)")
 _RECURSION = re.compile(r"(?<=.)(?:'[0-9]+)+\Z")
-_TOTALS = re.compile(rf"totals: ({_NUMBER})(?: {_NUMBER})*\n\s*")
-_NAMES = {
-    "ob": ("object", "object"),
-    "fl": ("file", "file"),
-    "fi": ("file", "file"),
-    "fe": ("file", "file"),
-    "fn": ("function", "function"),
-    "cob": ("object", "called object"),
-    "cfl": ("file", "called file"),
-    "cfi": ("file", "called file"),
-    "cfn": ("function", "called function"),
-    "jfi": ("file", "jump"),
-    "jfn": ("function", "jump"),
-}
-"""What a line names: the kind, whose numbers are its own, and what it is named as."""
+_TOTALS = re.compile(r"totals: ([0-9]{1,30})\n\s*")
+_NAMES = {"ob": "ob", "fl": "fl", "fi": "fl", "fe": "fl", "fn": "fn"}
+_CALLED = {"cob": "ob", "cfl": "fl", "cfi": "fl", "cfn": "fn"}
+"""The lines that name something, and whose numbers it shares; those of a callee hold for a call."""
 
 
 class CallgrindFormatError(Exception):
-    """A file is not a complete profile in Callgrind's format; the message says where."""
+    """A file is not a complete profile in Callgrind's format; the message names it."""
 
 
 @attrs.frozen(order=True, cache_hash=True)
@@ -92,13 +76,19 @@ def read(path: Path) -> CallgrindProfile:
         CallgrindFormatError: it is damaged, or no such file.
         OSError: it cannot be read.
     """
-    reader = _Reader(path.read_bytes().decode("utf-8", "surrogateescape").split("\n"))
-    try:
-        return reader.profile()
-    except _UnexpectedError as error:
-        number, line = reader.place
-        message = f"{path}, line {number}: expected {error}, found {line[:200]!r}"
-        raise CallgrindFormatError(message) from error
+    totals, reader = read_totals(path), _Reader()
+    lines = path.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            reader.take(line)
+        except (ValueError, KeyError) as error:
+            message = f"{path}, line {number}: it cannot be read: {line[:200]!r}"
+            raise CallgrindFormatError(message) from error
+    if sum(reader.exclusive.values()) != totals:
+        raise CallgrindFormatError(f"{path}: its lines do not add up to its totals, {totals}")
+    return CallgrindProfile(
+        totals, {key: cost for key, cost in reader.exclusive.items() if cost}, reader.calls
+    )
 
 
 def read_totals(path: Path) -> int:
@@ -109,130 +99,67 @@ def read_totals(path: Path) -> int:
     content = path.read_bytes()
     last = content[content.find(b"\ntotals:") + 1 :].decode(errors="replace")
     found = _TOTALS.fullmatch(last)
-    if found is None or b"\nevents: Ir" not in content:
-        message = f"{path}: expected an events: line with Ir first, and one complete totals: line"
+    if found is None or b"\nevents: Ir\n" not in content:
+        message = f"{path}: expected an events: line with Ir alone, and one complete totals: line"
         raise CallgrindFormatError(message)
     return int(found[1])
 
 
-_MatchCost: TypeAlias = Callable[[str], re.Match[str] | None]
-
-
-class _UnexpectedError(Exception):
-    """What the current line should have been."""
-
-
-def _too_early(_: str) -> re.Match[str] | None:
-    raise _UnexpectedError("an events: and an fn= line before the first cost")
-
-
 class _Reader:
-    """Goes through the lines once."""
+    """Takes the lines one after the other; what is damaged is a `ValueError` or a `KeyError`."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self._lines, self._rest = lines, iter(lines)
+    def __init__(self) -> None:
+        self.exclusive: dict[Function, int] = {}
+        self.calls: dict[Edge, Calls] = {}
         self._known: dict[tuple[str, str], str] = {}
-        self._named: dict[str, str] = {}
         self._functions: dict[tuple[str, str, str], Function] = {}
-        self._current: Function | None = None
-        self._positions = 1
-        self._match_cost: _MatchCost = _too_early
-        self._cost_line: _MatchCost = _too_early
-        self._exclusive: dict[Function, int] = {}
-        self._calls: dict[Edge, Calls] = {}
+        self._named = {"ob": _UNKNOWN, "fl": _UNKNOWN}
+        self._called: dict[str, str] = {}
+        """The same of a callee, as far as it is named: for one call."""
+        self._running: Function | None = None
+        self._calls: int | None = None
+        """How many calls the next cost is that of: none that began before; None if of no call."""
 
-    @property
-    def place(self) -> tuple[int, str]:
-        """The number of the current line, and the line."""
-        number = len(self._lines) - length_hint(self._rest)
-        return number, self._lines[number - 1]
+    def take(self, line: str) -> None:
+        """Take a line."""
+        if line[:1] in _COST_START:
+            self._take_cost(sum(map(int, line.split()[1:2])))  # nothing may be left out
+            return
+        key, _, text = line.partition("=")
+        if key in _CALLED:
+            kind = _CALLED[key]
+            self._called[kind] = self._name(kind, text)
+        elif key in _NAMES:
+            kind = _NAMES[key]
+            self._named[kind] = self._name(kind, text)
+            if kind == "fn":
+                # A function that follows code inlined from its own file has no fl= line: what
+                # holds is the file named last, by whichever of fl=, fi= and fe=.
+                self._running = self._function(self._named)
+        elif key == "calls":
+            self._calls = int(text.split()[0])
 
-    def profile(self) -> CallgrindProfile:
-        """Read up to the ``totals:`` line, after which nothing follows."""
-        match_cost, own = self._match_cost, 0
-        for line in self._rest:
-            if line[:1] in _POSITION_START:
-                cost = match_cost(line)
-                if cost is None:
-                    raise _UnexpectedError("a cost line: positions, then numbers")
-                own += int(cost[1] or 0)
-                continue
-            if own and self._current is not None:
-                self._exclusive[self._current] = self._exclusive.get(self._current, 0) + own
-                own = 0
-            key, _, text = line.partition("=")
-            if key in _NAMES:
-                self._take_name(*_NAMES[key], text)
-                match_cost = self._match_cost
-            elif key == "calls":
-                self._take_calls(text)
-            elif line.startswith("totals:"):
-                return self._finished(line)
-            elif line and line[0] != "#" and key not in {"jump", "jcnd"}:
-                self._take_header(line)
-        raise _UnexpectedError("a totals: line that ends the part")
-
-    def _take_name(self, kind: str, role: str, text: str) -> None:
-        self._named[role] = self._name(kind, text)
-        if role == "function":
-            # A function that follows code inlined from its own file has no fl= line: what holds is
-            # the file named last, by whichever of fl=, fi= and fe=.
-            self._current = self._function("")
-            self._match_cost = self._cost_line
+    def _take_cost(self, cost: int) -> None:
+        if self._running is None:
+            raise ValueError("a cost of no function")
+        if self._calls is None:
+            self.exclusive[self._running] = self.exclusive.get(self._running, 0) + cost
+            return
+        named = {"ob": self._named["ob"], "fl": self._named["fl"], **self._called}
+        edge = self._running, self._function(named)
+        calls, instructions = self.calls.get(edge, (0, 0))
+        self.calls[edge] = calls + self._calls, instructions + cost
+        self._called, self._calls = {}, None
 
     def _name(self, kind: str, text: str) -> str:
-        known = self._known.get((kind, text))
-        if known is not None:
-            return known
         compressed = _COMPRESSED.fullmatch(text)
         number, name = compressed.groups() if compressed else ("", text)
         if number and not name:
-            raise _UnexpectedError(f"the name that {number} stands for, at its first use")
-        name = (_RECURSION.sub("", name) if kind == "function" else name) or _UNKNOWN
-        if number:
-            self._known[kind, number] = name
+            return self._known[kind, number]
+        name = (_RECURSION.sub("", name) if kind == "fn" else name) or _UNKNOWN
+        self._known[kind, number] = name
         return name
 
-    def _function(self, called: str) -> Function:
-        named = self._named
-        key = (
-            named.get(f"{called}object") or named.get("object", _UNKNOWN),
-            named.get(f"{called}file") or named.get("file", _UNKNOWN),
-            named[f"{called}function"],
-        )
-        function = self._functions.get(key)
-        if function is None:
-            function = self._functions[key] = Function(*key)
-        return function
-
-    def _take_calls(self, text: str) -> None:
-        counted = _CALLS.fullmatch(text)
-        if counted is None or self._current is None or "called function" not in self._named:
-            raise _UnexpectedError("fn=, cfn=, then calls= with a number and a position")
-        cost = self._match_cost(next(self._rest, ""))
-        if cost is None:
-            raise _UnexpectedError("the cost line of the call")
-        edge = self._current, self._function("called ")
-        calls, instructions = self._calls.get(edge, (0, 0))
-        self._calls[edge] = calls + int(counted[1]), instructions + int(cost[1] or 0)
-        for what in ("called object", "called file", "called function"):
-            self._named.pop(what, None)
-
-    def _take_header(self, line: str) -> None:
-        key, colon, value = line.partition(":")
-        if line.strip() and not (colon and key.isidentifier() and self._current is None):
-            raise _UnexpectedError("a header line, a name such as fn=, a cost line or a comment")
-        if key == "positions":
-            self._positions = max(1, len(value.split()))
-        elif key == "events":
-            if value.split()[:1] != ["Ir"]:
-                raise _UnexpectedError("the event Ir first")
-            places = f"{_POSITION}(?: {_POSITION}){{{self._positions - 1}}}"
-            costs = f"(?: ({_NUMBER})(?: {_NUMBER})*)? *"
-            self._cost_line = re.compile(f"{places}{costs}").fullmatch
-
-    def _finished(self, line: str) -> CallgrindProfile:
-        found = _TOTALS.fullmatch("\n".join([line, *self._rest]))
-        if found is None:
-            raise _UnexpectedError("one complete totals: line at the end")
-        return CallgrindProfile(int(found[1]), self._exclusive, self._calls)
+    def _function(self, named: Mapping[str, str]) -> Function:
+        key = named["ob"], named["fl"], named["fn"]
+        return self._functions.setdefault(key, Function(*key))

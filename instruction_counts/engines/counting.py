@@ -8,6 +8,7 @@ differ (an interpreter that retries a specialisation, say) only ever adds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -185,9 +186,9 @@ def _difference(
     first: Mapping[Function, int], second: Mapping[Function, int]
 ) -> dict[Function, int]:
     """Cost by function in the second window and not in the first."""
-    keys = dict.fromkeys([*second, *first])
-    differences = {key: second.get(key, 0) - first.get(key, 0) for key in keys}
-    return {key: cost for key, cost in differences.items() if cost}
+    found = Counter(second)
+    found.subtract(first)
+    return {key: cost for key, cost in found.items() if cost}
 
 
 def _difference_of_calls(

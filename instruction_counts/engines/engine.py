@@ -63,6 +63,8 @@ class Profile:
     pinned_isa: str = ""
     layout: int = 0
     min_run_time_s: float = 0.2
+    keeps_servers: bool = True
+    """Whether servers may be those of an earlier command, and outlive this one."""
     callgrind_out: Path | None = None
     """A folder that gets Callgrind's own file of each case, for KCachegrind."""
 

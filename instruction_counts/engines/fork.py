@@ -7,6 +7,7 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -28,19 +29,11 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     BYTECODES,
     LEFT_RUNNING,
-    NO_AMOUNTS,
     OPERATOR_CALLS,
     Amounts,
     metrics,
 )
-from instruction_counts.domain.outcomes import (
-    Failure,
-    FailureKind,
-    Outcome,
-    Output,
-    Status,
-    Times,
-)
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Output, Status, Times
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
@@ -58,7 +51,9 @@ from instruction_counts.engines.engine import (
 )
 from instruction_counts.engines.fork_counts import CaseCounts, Once
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
-from instruction_counts.engines.fork_server import CACHES, ForkServer, ServerStartError
+from instruction_counts.engines.fork_server import CACHES, ServerStartError
+from instruction_counts.engines.warm.channel import keep_s
+from instruction_counts.engines.warm.client import Server, WarmServers
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
@@ -78,7 +73,7 @@ class _Attempt:
 
     def run(
         self,
-        server: ForkServer,
+        server: Server,
         task: Mapping[str, Any],
         files: Mapping[str, Path] | None = None,
     ) -> dict[str, Any]:
@@ -91,6 +86,16 @@ class _Attempt:
         named = {**case, **task, **task_named(task["task"]).request}
         files = self.files if files is None else files
         return server.run(named, self.order.timeout_s, files, left_running=self._note)
+
+    def try_to_run(self, server: Server, name: str) -> dict[str, Any]:
+        """The same, of a task that adds to what is measured: nothing where it fails.
+
+        A case that cannot run fails when it is counted or timed.
+        """
+        try:
+            return self.run(server, {"task": name})
+        except WorkerError:
+            return {}
 
     def _note(self, left_running: int) -> None:
         self.left_running += left_running
@@ -121,14 +126,28 @@ class ForkEngine:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
             self._processes = ForkProcesses(facts, profile, self._folder.path, libraries)
-            self._times = self._processes.server(TIMES, notice, prepared_by)
-            self._counts = self._processes.server(COUNTS, notice, prepared_by)
+            server = self._servers(libraries)
+            self._times, self._counts = (server(role) for role in (TIMES, COUNTS))
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._artefacts = Once(self._make_artefact)
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
+
+    def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
+        """What makes a server of a role: one of this engine, or one that others can use, too."""
+        profile, notice, prepared_by = self._profile, self._notice, self._prepared_by
+        kept_s = keep_s() if profile.keeps_servers and not profile.layout else 0.0
+        if not kept_s:
+            return lambda role: self._processes.server(role, notice, prepared_by)
+        warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
+        try:
+            warm.attend()
+        except (OSError, subprocess.SubprocessError) as error:
+            notice(f"Servers cannot be kept for the next command: {error}")
+            return lambda role: self._processes.server(role, notice, prepared_by)
+        return lambda role: warm.server(role, prepared_by)
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Start Callgrind as the counting server will, without torch: it takes a second.
@@ -138,7 +157,8 @@ class ForkEngine:
         Raises:
             BuildError: it does not start, and ``orders`` ask for counts.
         """
-        if not any(order.counts and not order.refusal for order in orders):
+        counts = any(order.counts and not order.refusal for order in orders)
+        if not counts or self._counts.is_ready:
             return
         reason = self._processes.callgrind_fault()
         if reason:
@@ -264,7 +284,7 @@ class ForkEngine:
         times = self._times_of(attempt) if order.times else None
         used, reason = self._resources_of(attempt)
         observed = self._observed(attempt)
-        metrics: dict[str, Any] = dict(used)
+        metrics = {**used, **self._metrics_of_tasks(attempt)}
         executed = None
         if order.executed and observed:
             executed = cattrs.structure(observed["executed"], Executed)
@@ -276,7 +296,7 @@ class ForkEngine:
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
             output=self._output_of(attempt) if order.output else None,
-            metrics=Amounts({**metrics, **self._metrics_of_tasks(attempt)}),
+            metrics=Amounts(metrics),
             resources_reason=reason,
         )
         if not order.counts:
@@ -288,7 +308,7 @@ class ForkEngine:
             beside,
             instructions=counted.instructions,
             functions=counted.functions,
-            metrics=Amounts({**counted.metrics, **beside.metrics}),
+            metrics=Amounts({**counted.metrics, **metrics}),
         )
 
     def _output_of(self, attempt: _Attempt) -> Output | None:
@@ -313,38 +333,32 @@ class ForkEngine:
         return attrs.evolve(output, repeatable=first["output"] == second["output"])
 
     def _observed(self, attempt: _Attempt) -> Mapping[str, Any]:
-        """What an iteration executes and looks up; nothing where that cannot be found out."""
+        """What an iteration executes and looks up, as far as that is asked for."""
         order = attempt.order
         is_python = order.case.autolabels.language is Language.PYTHON
         if not (order.executed or (order.counts and is_python)):
             return {}
-        try:
-            return attempt.run(self._times, {"task": "executed"})
-        except WorkerError:
-            return {}  # a case that cannot run fails when it is counted or timed
+        return attempt.try_to_run(self._times, "executed")
 
-    def _resources_of(self, attempt: _Attempt) -> tuple[Amounts, str | None]:
+    def _resources_of(self, attempt: _Attempt) -> tuple[Mapping[str, Any], str | None]:
         """What the statement uses beside instructions, and why something is not known of it."""
         if not attempt.order.asks_for_resources:
-            return NO_AMOUNTS, None
+            return {}, None
         try:
             found = attempt.run(self._times, {"task": "resources"})
         except WorkerError as error:
-            return NO_AMOUNTS, error.failure.summary
-        return Amounts(found["metrics"]), found["reason"]
+            return {}, error.failure.summary
+        return found["metrics"], found["reason"]
 
     def _metrics_of_tasks(self, attempt: _Attempt) -> dict[str, Any]:
         """The metrics that tasks of their own take; those are left out that fail."""
         found: dict[str, Any] = {}
         for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
             task = task_named(name)
-            server = self._counts if task.while_counting else self._times
-            if task.only_for not in ("", self._prepared_by):
-                continue
-            if task.while_counting and not attempt.order.counts:
-                continue
-            with contextlib.suppress(WorkerError):
-                found.update(attempt.run(server, {"task": name})["metrics"])
+            is_asked = attempt.order.counts or not task.while_counting
+            if is_asked and task.only_for in {"", self._prepared_by}:
+                server = self._counts if task.while_counting else self._times
+                found |= attempt.try_to_run(server, name).get("metrics", {})
         return found
 
     def _times_of(self, attempt: _Attempt) -> Times:
@@ -431,7 +445,7 @@ def _prepared_by(order: WorkOrder) -> str:
     return runtime_of(order.case.autolabels.runtime).prepared_by
 
 
-def _warm_up(server: ForkServer) -> None:
+def _warm_up(server: Server) -> None:
     try:
         server.warm_up()
     except (ServerStartError, WorkerError, OSError):

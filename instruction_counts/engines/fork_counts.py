@@ -16,8 +16,8 @@ from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
-from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.kinds import WARM, Kind, kind_named
+from instruction_counts.engines.warm.client import Server
 from instruction_counts.system.worker_process import WorkerError
 
 Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -55,7 +55,7 @@ class Once:
 class CaseCounts:
     """What ``server`` counts in a case, less what the same number of empty loops costs."""
 
-    def __init__(self, server: ForkServer, compiler: Compiler, profile: Profile) -> None:
+    def __init__(self, server: Server, compiler: Compiler, profile: Profile) -> None:
         self._server, self._compiler, self._profile = server, compiler, profile
         self._loops = Once(self._measure_loop)
 

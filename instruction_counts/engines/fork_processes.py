@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, withou
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
-from instruction_counts.system.worker_process import WorkerProcess, kill, start
+from instruction_counts.system.worker_process import WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
 TIMES, COUNTS = "times", "counts"
@@ -104,23 +105,30 @@ class ForkProcesses:
     def callgrind_fault(self) -> str:
         """Why Valgrind does not start; empty where it does, or the process crashes."""
         folder = self._folder_of(COUNTS)
+        if not folder.exists():  # no server of this command has it
+            folder.mkdir(mode=0o700)
+            self._fill(folder, COUNTS)
         variables = environment(
             self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
         )
         # Without `site`, which may import torch where a build changes it.
         command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-S", "-c", "")
         try:
-            process = start(command, folder, variables)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
         except OSError as error:
             return str(error)
-        try:
-            output, _ = process.communicate()
-        finally:
-            kill(process)
         for path in (folder / "dumps").iterdir():
             path.unlink()
-        code, last = process.returncode, "\n".join(output.splitlines()[-5:])
-        return f"exit code {code}\n{last}".strip() if code > 0 else ""
+        last = "\n".join(done.stdout.decode(errors="replace").splitlines()[-5:])
+        return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
 
     def _folder_of(self, role: str, prepared_by: str = "") -> Path:
         return self._folder / (f"{role}-{prepared_by}" if prepared_by else role)

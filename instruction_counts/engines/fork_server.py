@@ -23,7 +23,7 @@ _LONGEST_WAIT_S = 1e6
 _OUTPUT_TAIL_BYTES = 64 * 1024
 CACHES = "caches"
 """What a case needs, or makes, that is a folder."""
-MAX_FILE_BYTES = 1 << 30
+_MAX_FILE_BYTES = 1 << 30
 """The largest file that a case may write, its own output included.
 
 A byte more for each task of a server: by this limit, which they inherit, the processes that a case
@@ -33,10 +33,6 @@ leaves running are known.
 
 class ServerStartError(Exception):
     """A server cannot start; the message is the reason, with what the process printed."""
-
-    def __init__(self, failure: Failure) -> None:
-        last = "\n".join(failure.output.splitlines()[-5:])
-        super().__init__(f"{failure.message}\n{last}".strip())
 
 
 class _ServerDiedError(WorkerError):
@@ -85,7 +81,6 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._numbers = itertools.count(1)
-        self._times_made = 0
         self._make_folder()
 
     def warm_up(self) -> None:
@@ -105,6 +100,7 @@ class ForkServer:
         files: Mapping[str, Path] | None = None,
         made: Mapping[str, Path] | None = None,
         left_running: Callable[[int], None] = lambda _: None,
+        waiting: int | None = None,
     ) -> dict[str, Any]:
         """Carry out a task in a forked child; returns its answer.
 
@@ -112,7 +108,8 @@ class ForkServer:
         case finds each under a name that is of the same length for every case and machine. A server
         that has died is started again, and the task tried once more. So is one whose folder was
         deleted, with which the task fails. ``left_running`` learns how many processes the case left
-        running; they were ended.
+        running; they were ended. When the descriptor ``waiting`` becomes readable, nobody waits for
+        the answer any more, and the task is ended.
 
         Raises:
             WorkerError: the child crashed, timed out, or described a failure.
@@ -123,7 +120,7 @@ class ForkServer:
         def carry_out() -> dict[str, Any]:
             try:
                 request.write(task, files or {}, made or {})
-                answer = self._attempt(request, timeout_s, left_running)
+                answer = self._attempt(request, timeout_s, left_running, waiting)
                 for name, path in (made or {}).items():
                     shutil.move(request.path_of(name, path.suffix), path)
                 return answer
@@ -148,19 +145,15 @@ class ForkServer:
                 self._drop()
 
     def _in_folder(self, carry_out: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The answer of a task that leaves the folder as it is.
-
-        Raises:
-            WorkerError: the folder was deleted, or the task failed.
-        """
+        """The answer of a task that leaves the folder as it is; an error where it does not."""
         self._ensure_folder()
-        made_before = self._times_made
+        made = self._made
         try:
             return carry_out()
         finally:
             self._ensure_folder()
             # Asked last: another lane may have found it gone, and made it again, meanwhile.
-            if self._times_made != made_before and not self.is_closed:
+            if self._made is not made and not self.is_closed:
                 raise WorkerError(_DELETED)
 
     def _ensure_folder(self) -> None:
@@ -180,7 +173,6 @@ class ForkServer:
             folder.mkdir(mode=0o700, exist_ok=True)
         self._fill(self.folder)
         self._made = self._marks()
-        self._times_made += 1
 
     def _marks(self) -> set[str | int]:
         """Which folder this is, and what is in it; nothing where it is gone."""
@@ -191,14 +183,18 @@ class ForkServer:
             return set()
 
     def _attempt(
-        self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
+        self,
+        request: _Request,
+        timeout_s: float,
+        left_running: Callable[[int], None],
+        waiting: int | None,
     ) -> dict[str, Any]:
         message = {"task": "fork", "request": request.name_of("request")}
         with self._lock:
             server = self._running()
             pid = int(self._ask(server, message)["pid"])
         try:
-            in_time = _wait_for_end(pid, timeout_s)
+            in_time = _wait_for_end(pid, timeout_s, waiting)
             if not in_time:
                 _kill_group(pid)
                 _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
@@ -218,7 +214,8 @@ class ForkServer:
             self._drop()
             if self.is_closed:
                 raise
-            raise ServerStartError(error.failure) from error
+            last = "\n".join(error.failure.output.splitlines()[-5:])
+            raise ServerStartError(f"{error.failure.message}\n{last}".strip()) from error
 
     def _started(self) -> WorkerProcess:
         self._check_allowed()
@@ -230,7 +227,7 @@ class ForkServer:
             process.kill()
         answer = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
         if answer["status"] != "ok":
-            raise WorkerError(self._failure_of(answer, self._told(process.output)))
+            raise self._failed(answer, self._told(process.output))
         self.ready, self.is_ready = answer, True
         self._check_allowed()  # what changed meanwhile may have been imported
         return process
@@ -278,12 +275,12 @@ class ForkServer:
             raise WorkerError(ending(code, output))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         if answer["status"] != "ok":
-            raise WorkerError(self._failure_of(answer, output))
+            raise self._failed(answer, output)
         return answer
 
-    def _failure_of(self, answer: Mapping[str, Any], output: str) -> Failure:
+    def _failed(self, answer: Mapping[str, Any], output: str) -> WorkerError:
         described = {name: self._told(str(value)) for name, value in answer["failure"].items()}
-        return failure_of(described, output)
+        return WorkerError(failure_of(described, output))
 
 
 class _Request:
@@ -291,11 +288,7 @@ class _Request:
 
     def __init__(self, folder: Path, number: int) -> None:
         self._folder, self._number = folder, f"{number:06d}"
-
-    @property
-    def max_file_bytes(self) -> int:
-        """The largest file that the case may write."""
-        return MAX_FILE_BYTES + int(self._number)
+        self.max_file_bytes = _MAX_FILE_BYTES + number
 
     def name_of(self, what: str, suffix: str = "") -> str:
         """The name of a file for the case: ``./library-000001.so``."""
@@ -336,8 +329,11 @@ class _Request:
                     path.unlink(missing_ok=True)
 
 
-def _wait_for_end(pid: int, timeout_s: float) -> bool:
-    """Wait until a process that is nobody's child here has ended; False if it has not in time."""
+def _wait_for_end(pid: int, timeout_s: float, waiting: int | None = None) -> bool:
+    """Wait until a process that is nobody's child here has ended; False if it has not in time.
+
+    Nor has it where ``waiting`` becomes readable before.
+    """
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -345,7 +341,10 @@ def _wait_for_end(pid: int, timeout_s: float) -> bool:
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(min(timeout_s, _LONGEST_WAIT_S) * 1000))
+        if waiting is not None:
+            poll.register(waiting, select.POLLIN)
+        ready = poll.poll(min(timeout_s, _LONGEST_WAIT_S) * 1000)
+        return descriptor in {found for found, _ in ready}
     finally:
         os.close(descriptor)
 

@@ -37,12 +37,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import (
-    EngineEntry,
-    Lend,
-    case_message,
-    refusal_of,
-)
+from instruction_counts.engines.engine import EngineEntry, Lend, case_message, refusal_of
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 from instruction_counts.system.worker_tasks import task_named
 
@@ -78,15 +73,9 @@ class TimerEngine:
         temporary = folder / "tmp"
         temporary.mkdir(mode=0o700)
         try:
-            with WorkerProcess(
-                interpreter_of(self._build),
-                environment(
-                    self._build,
-                    {**STEADY_GLIBC, "TMPDIR": str(temporary), "HOME": str(temporary)},
-                ),
-                folder,
-                without_aslr(),
-            ) as worker:
+            own = {**STEADY_GLIBC, "TMPDIR": str(temporary), "HOME": str(temporary)}
+            interpreter, variables = interpreter_of(self._build), environment(self._build, own)
+            with WorkerProcess(interpreter, variables, folder, without_aslr()) as worker:
                 with self._lock:
                     self._running.add(worker)
                     if self._closed:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import attrs
 from filelock import FileLock, Timeout
 
 from instruction_counts.domain.errors import UsageError
@@ -88,42 +87,45 @@ class CorePool:
         assert count <= self.widest, "refused before anything started"
         with contextlib.ExitStack() as held:
             taken: tuple[int, ...] = ()
-            with self._queue() as ticket:
+            with self._queue() as is_first:
                 begin = time.monotonic()
-                while not (taken or is_cancelled()):
-                    if ticket.is_first:
-                        taken = self._take(count, held)
-                    if not taken:
-                        self._remark(time.monotonic() - begin)
-                        time.sleep(_LOOK_UP_S)
+                while not (is_cancelled() or (is_first() and (taken := self._take(count, held)))):
+                    self._remark(time.monotonic() - begin)
+                    time.sleep(_LOOK_UP_S)
             yield taken
 
     @contextlib.contextmanager
-    def _queue(self) -> Iterator[_Ticket]:
-        """Stand in the queue, behind whoever waits for one of these cores already."""
+    def _queue(self) -> Iterator[Callable[[], bool]]:
+        """Stand in the queue; whether nobody who came earlier waits for one of these cores."""
         self._folder.mkdir(mode=0o700, exist_ok=True)  # what is old in /tmp is removed at times
         # Names sort by arrival: the clock is that of the machine, for all of its processes.
         arrival = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
         wanted = sum(1 << core for core in self.cores)
         path = self._folder / f"ticket-{arrival}-{wanted:x}"
+
+        def is_first() -> bool:
+            return not any(
+                other < path and int(other.name.rpartition("-")[2], 16) & wanted and _is_held(other)
+                for other in self._folder.glob("ticket-*")
+            )
+
         # Under its name it is locked from the first: what is not was left behind.
         unnamed = path.with_name(f".{path.name}")
         with FileLock(unnamed, blocking=False):
             unnamed.rename(path)
             try:
-                yield _Ticket(path, wanted)
+                yield is_first
             finally:
                 path.unlink(missing_ok=True)
 
     def _take(self, count: int, held: contextlib.ExitStack) -> tuple[int, ...]:
         """Cores that are free now, locked until ``held`` ends; none if they do not suffice."""
-        locks = {
-            core: FileLock(self._folder / f"core-{core}", blocking=False) for core in self.cores
-        }
-        for lock in locks.values():
+        free: dict[int, FileLock] = {}
+        for core in self.cores:
+            lock = FileLock(self._folder / f"core-{core}", blocking=False)
             with contextlib.suppress(Timeout):
                 lock.acquire()
-        free = {core: lock for core, lock in locks.items() if lock.is_locked}
+                free[core] = lock
         taken = _fit([*free], count)
         for core, lock in free.items():
             if core in taken:
@@ -151,32 +153,14 @@ class CorePool:
         return self._folder / f"holder-{core}"
 
 
-@attrs.frozen
-class _Ticket:
-    """A place in the queue; its file is locked as long as somebody stands there."""
-
-    path: Path
-    wanted: int
-
-    @property
-    def is_first(self) -> bool:
-        """Whether nobody who came earlier waits for one of the same cores."""
-        for path in sorted(self.path.parent.glob("ticket-*")):
-            if path.name >= self.path.name:
-                break
-            if int(path.name.rpartition("-")[2], 16) & self.wanted and not _removed(path):
-                return False
-        return True
-
-
-def _removed(ticket: Path) -> bool:
-    """Remove a ticket that nobody holds; whether that is so."""
+def _is_held(ticket: Path) -> bool:
+    """Whether somebody stands in the queue with a ticket; else it is removed."""
     try:
         with FileLock(ticket, blocking=False):
             ticket.unlink(missing_ok=True)
     except Timeout:
-        return False
-    return True
+        return True
+    return False
 
 
 def _command() -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.builds.inquiry import measure_machine
-from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
@@ -20,6 +20,7 @@ from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine, Notice
 from instruction_counts.engines.registry import engine_named
+from instruction_counts.engines.warm.client import known_or_probed
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
 from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
 from instruction_counts.system.folders import WorkFolder
@@ -129,4 +130,4 @@ def _open(asked: Opening) -> LocalLanes:
     return LocalLanes(engines, pool, asked.jobs or len(pool.cores), asked.facts, asked.notice)
 
 
-ENTRY = LanesEntry("local", "cores of this machine", probe, _open)
+ENTRY = LanesEntry("local", "cores of this machine", known_or_probed, _open)

@@ -1,7 +1,6 @@
-"""The order of work: long cases first, so that the lanes end together; or what fits in a budget.
+"""The order of work: long cases first, so that the lanes end together.
 
-How long a case takes is known from the last time it ran on this machine. What is not known comes
-first: it may have to be compiled, and that takes longest.
+How long a case takes is known from the last time it ran on this machine.
 """
 
 from __future__ import annotations
@@ -9,22 +8,24 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import attrs
-
-from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.system.files import locked, write_atomically
 
 
-def longest_first(orders: Sequence[WorkOrder], durations_s: Mapping[str, float]) -> list[WorkOrder]:
-    """``orders`` by falling duration, with ``durations_s`` by definition hash; stable."""
+def longest_first(
+    orders: Iterable[WorkOrder], durations_s: Mapping[str, float], *, in_budget: bool = False
+) -> list[WorkOrder]:
+    """``orders`` by falling duration, with ``durations_s`` by definition hash; stable.
+
+    What is not known comes first: it may have to be compiled, and that takes longest. In a budget,
+    the order is the other way round, so that as many cases as possible fit.
+    """
+    sign = 1 if in_budget else -1
     return sorted(
-        orders,
-        key=lambda order: -durations_s.get(order.case.definition_hash, float("inf")),
+        orders, key=lambda order: sign * durations_s.get(order.case.definition_hash, math.inf)
     )
 
 
@@ -46,26 +47,3 @@ def note_durations(path: Path, durations_s: Mapping[str, float]) -> None:
     with contextlib.suppress(OSError), locked(path):
         known = {**read_durations(path), **durations_s}
         write_atomically(path, json.dumps(known, allow_nan=False))
-
-
-@attrs.define
-class Budget:
-    """So many seconds for the cases of a run; what has not started by then is skipped."""
-
-    limit_s: float
-    _clock: Callable[[], float] = time.monotonic
-    _end: float = math.inf
-
-    def begin(self) -> None:
-        """From now on time is spent."""
-        self._end = self._clock() + self.limit_s
-
-    @property
-    def is_used_up(self) -> bool:
-        """Whether nothing more may start."""
-        return self._clock() >= self._end
-
-    @property
-    def outcome(self) -> Outcome:
-        """The outcome of what does not start."""
-        return Outcome.out_of_time(self.limit_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -16,9 +17,6 @@ from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, St
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Event, Finished, Started
 from instruction_counts.execution.lanes import Lanes, Measure
-from instruction_counts.execution.order import Budget
-
-Clock = Callable[[], float]
 
 # A signal that comes just before a wait does not end it: Python handles it after the wait.
 _LOOK_UP_S = 0.5
@@ -36,12 +34,10 @@ def execute(
     orders: Sequence[WorkOrder],
     lanes: Lanes,
     *,
-    clock: Clock = time.monotonic,
-    budget: Budget | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    budget_s: float | None = None,
 ) -> Generator[Event]:
-    """Carry out ``orders`` on ``lanes``.
-
-    When a ``budget`` is used up, no further case starts.
+    """Carry out ``orders`` on ``lanes``; when ``budget_s`` is used up, no further case starts.
 
     Orders of one case that follow each other are carried out by one lane, on the same cores: what
     drifts meanwhile (a clock, a neighbour) then meets all builds alike.
@@ -49,13 +45,12 @@ def execute(
     Closing the iterator early (an interrupt does) closes the lanes before it returns. At its end
     they can carry out more; whoever opened them closes them.
     """
-    work = _Work(orders, lanes, clock, budget)
+    work = _Work(orders, lanes, clock, budget_s)
     threads: ThreadPool | None = None
     try:
         lanes.start(orders)
         threads = _threads(lanes.number)
-        if budget is not None:
-            budget.begin()
+        work.begin()
         for _ in range(lanes.number):
             threads.apply_async(work.carry_out)
         unfinished = len(orders)
@@ -89,14 +84,23 @@ class _Work:
     """What the threads share: the orders that wait, and the events that they report."""
 
     def __init__(
-        self, orders: Sequence[WorkOrder], lanes: Lanes, clock: Clock, budget: Budget | None
+        self,
+        orders: Sequence[WorkOrder],
+        lanes: Lanes,
+        clock: Callable[[], float],
+        budget_s: float | None,
     ) -> None:
         self.events: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
         self._waiting = list(orders)
         self._taking = threading.Lock()
         self._lanes, self._clock = lanes, clock
-        self._budget = budget
+        self._budget_s, self._end = budget_s, math.inf
         self._stopping = threading.Event()
+
+    def begin(self) -> None:
+        """From now on time is spent."""
+        if self._budget_s is not None:
+            self._end = self._clock() + self._budget_s
 
     def carry_out(self) -> None:
         """What one thread does until no order waits."""
@@ -124,11 +128,11 @@ class _Work:
         with self._lanes.lane(orders[0].cores, self._stopping.is_set) as measure:
             if measure is None:
                 return  # stopped while it waited
-            if self._budget is not None and self._budget.is_used_up:
+            if self._budget_s is not None and self._clock() >= self._end:
                 with self._taking:
                     orders, self._waiting = [*orders, *self._waiting], []
                 for order in orders:
-                    self.events.put(Finished(order, self._budget.outcome))
+                    self.events.put(Finished(order, Outcome.out_of_time(self._budget_s)))
                 return
             for order in orders:
                 if self._stopping.is_set():

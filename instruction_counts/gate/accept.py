@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
@@ -13,10 +10,10 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
-from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, KeptExecution
+from instruction_counts.domain.selection import Selection
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
 
 _NAMED = 3
 _OF_THE_PROGRAM = {BYTECODES.name, OPERATOR_CALLS.name}
@@ -41,22 +38,23 @@ class Acceptance:
 def accept(
     before: Baseline | None,
     side: Side,
-    selected: Mapping[CaseKey, BaselineCase],
+    selection: Selection,
     *,
     prune: bool = False,
     allow_different: bool = False,
     complete: Complete = as_it_is,
 ) -> Acceptance:
-    """``before`` with the cases of ``side``; the others stay.
+    """``before`` with the cases of ``side``, which are selected; the others stay.
 
-    ``selected`` are the cases of ``before`` that may change; with ``prune``, those that ``side``
-    does not have go. What it has without a count is still a case.
+    With ``prune``, the selected cases that ``side`` does not have go. What it has without a count
+    is still a case.
 
     Raises:
         UsageError: cases failed or were not counted, or the others are not of such a build.
     """
     records = _counted(side)
     old = before or Baseline(Head.of(side), {})
+    selected = [key for key in old.cases if selection.keeps_key(key)]
     absent = tuple(key for key in selected if key not in side.records)
     uncounted = tuple(key for key in selected if key in side.records and key not in records)
     replaced = {*records, *(absent if prune else ())}
@@ -64,46 +62,37 @@ def accept(
     if cases:
         _refuse_mixture(old, side, len(cases), allow_different=allow_different)
     # Only what was accepted is compared: what was skipped is no case that is missing.
-    mine, accepted = attrs.evolve(old, cases=selected), attrs.evolve(side, records=records)
+    mine = attrs.evolve(old, cases={key: old.cases[key] for key in selected})
+    accepted = attrs.evolve(side, records=records)
     comparison = mine.compared(accepted, "baseline", complete)
     kept = []
     for difference in comparison.differences:
-        key, was = difference.key, selected.get(difference.key)
-        if (
-            key in records
-            and was is not None
-            and difference.verdict in _NOISE
-            and difference.change
-        ):
-            cases[key] = _kept(was, complete(records[key]))
+        key, was = difference.key, old.cases.get(difference.key)
+        if key not in records:
+            continue
+        # What may be noise alone, taken in, would carry a count along without end.
+        is_noise = difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS} and difference.change
+        if was is not None and is_noise:
             kept.append(key)
-        elif key in records:
+            cases[key] = _kept(was, complete(records[key]))
+        else:
             cases[key] = _case(complete(records[key]), was)
     after = Baseline(Head.of(side), cases)
     return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
 
 
-_NOISE = {Verdict.SAME, Verdict.AMBIGUOUS}
-"""What may be noise alone. Taken in, it would carry a count along without end."""
-
-
 def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     """The count that was accepted, with what is executed now, and what is known of its noise."""
-    counted = record.outcome.instructions
-    assert counted is not None, "asked of counted cases only"
-    most, noise = was.instructions, record.noise or Noise()
-    spread = max(was.spread, counted.spread, math.ceil(noise.server_spread * most))
-    moved = math.ceil(noise.layout_spread * most) if noise.layouts else 0
-    executed = KeptExecution.of(record.outcome.executed)
-    if executed is not None:
-        amounts = record.outcome.metrics.items()
-        mine = {name: amount for name, amount in amounts if name in _OF_THE_PROGRAM}
-        was = attrs.evolve(was, executed=executed, metrics=Amounts({**was.metrics, **mine}))
+    now = BaselineCase.of(record, [record.noise] if record.noise else [])
+    program = now.metrics.items() if now.executed is not None else ()
+    mine = {name: amount for name, amount in program if name in _OF_THE_PROGRAM}
     return attrs.evolve(
         was,
-        spread=min(spread, most),
-        layouts=max(was.layouts, noise.layouts),
-        layout_spread=max(was.layout_spread, moved),
+        spread=min(was.instructions, max(was.spread, now.spread)),
+        layouts=max(was.layouts, now.layouts),
+        layout_spread=min(was.instructions, max(was.layout_spread, now.layout_spread)),
+        executed=now.executed or was.executed,
+        metrics=Amounts({**was.metrics, **mine}),
     )
 
 
@@ -115,17 +104,17 @@ def _case(record: Record, was: BaselineCase | None) -> BaselineCase:
 
 
 def _counted(side: Side) -> dict[CaseKey, Record]:
-    counts = {
-        key: counted.per_run
-        for key, record in side.records.items()
-        if (counted := record.outcome.instructions) is not None
-    }
+    counted = {key: record for key, record in side.records.items() if record.outcome.instructions}
     failed = [
         key
         for key, record in side.records.items()
         if record.outcome.status in {Status.FAILED, Status.TIMEOUT}
     ]
-    negative = [key for key, count in counts.items() if count < 0]
+    negative = [
+        key
+        for key, record in counted.items()
+        if record.outcome.instructions and record.outcome.instructions.per_run < 0
+    ]
     for keys, what, remedy in (
         (failed, "failed", "Measure them again, or exclude them with --only."),
         (negative, "cost less than the empty loop", "Exclude them with --only."),
@@ -134,20 +123,18 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
             more = f"; and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
             named = "; ".join(key.title for key in keys[:_NAMED])
             raise UsageError(f"{side.title} has cases that {what}: {named}{more}", remedy)
-    if not counts:
+    if not counted:
         raise UsageError(f"{side.title}: no case was counted", "Measure without --no-counts.")
-    return {key: side.records[key] for key in counts}
+    return counted
 
 
 def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: bool) -> None:
     found = old.obstacles(side, allow_different=allow_different)
-    if not found:
-        return
-    differences = "; ".join(obstacle.text for obstacle in found)
-    is_final = any(obstacle.prevents for obstacle in found)
-    raise UsageError(
-        f"{number} baseline cases would be kept, but were recorded with another build: "
-        f"{differences}",
-        "Accept a run of all cases (--prune drops cases that are not in the run)"
-        f"{'' if is_final else ', or add --allow-different'}.",
-    )
+    if found:
+        is_final = any(obstacle.prevents for obstacle in found)
+        raise UsageError(
+            f"{number} baseline cases would be kept, but were recorded with another build: "
+            f"{'; '.join(obstacle.text for obstacle in found)}",
+            "Accept a run of all cases (--prune drops cases that are not in the run)"
+            f"{'' if is_final else ', or add --allow-different'}.",
+        )

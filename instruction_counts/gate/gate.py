@@ -19,7 +19,8 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
-from instruction_counts.gate.limits import Limits, Rule
+from instruction_counts.domain.effects import Effect
+from instruction_counts.gate.limits import Limits
 from instruction_counts.reading.structure import (
     Inline,
     ignore_other_fields,
@@ -122,7 +123,7 @@ def apply_limits(
 def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
     verdict = difference.verdict
     if verdict is Verdict.WORSE:
-        return _of_worse(difference, limits.rule_for(difference.key), known=known)
+        return _of_worse(difference, *limits.allowed(difference.key), known=known)
     if verdict in ON_COUNTS:
         return Finding(difference, Level.FINE)
     if difference.reason is Reason.OUTPUT_DIFFERS:
@@ -141,21 +142,23 @@ def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
 _ABSENT = {Verdict.NEW: "it has no baseline", Verdict.MISSING: "it was not measured"}
 
 
-def _of_worse(difference: Difference, rule: Rule, *, known: bool) -> Finding:
+def _of_worse(
+    difference: Difference, soft: Effect | None, hard: Effect | None, *, known: bool
+) -> Finding:
     change, base = difference.effect, difference.base_count
     assert change is not None, "a worse case was counted on both sides"
     assert base is not None, "a worse case was counted on both sides"
-    if rule.hard is None:
+    if hard is None:
         return Finding(difference, Level.FAILS, "it has no hard limit, so every regression fails")
-    allowed, noise = rule.hard.of(base), difference.noise
+    allowed, noise = hard.of(base), difference.noise
     if change > allowed + noise or (known and change > allowed):
-        return Finding(difference, Level.FAILS, f"above the hard limit of {rule.hard}")
+        return Finding(difference, Level.FAILS, f"above the hard limit of {hard}")
     if change > allowed:
-        why = f"above the hard limit of {rule.hard}, but by no more than {noise:,} instructions"
+        why = f"above the hard limit of {hard}, but by no more than {noise:,} instructions"
         return Finding(difference, Level.EDGE, why)
-    if rule.soft is not None and change > rule.soft.of(base):
-        return Finding(difference, Level.SOFT, f"above the soft limit of {rule.soft}")
-    return Finding(difference, Level.WITHIN, f"hard limit {rule.hard}")
+    if soft is not None and change > soft.of(base):
+        return Finding(difference, Level.SOFT, f"above the soft limit of {soft}")
+    return Finding(difference, Level.WITHIN, f"hard limit {hard}")
 
 
 # ------------------------------------------------------------------------------------- as JSON

@@ -18,13 +18,9 @@ from instruction_counts.reading.structure import Mismatch, Parsed, read_as, stri
 
 
 @attrs.frozen
-class Rule:
-    """Limits of the cases that a pattern matches; what is None is left to the default."""
+class Allowed:
+    """By how much a case may get worse; None sets no limit."""
 
-    only: str = "*"
-    language: Language | None = None
-    runtime: RuntimeMode | None = None
-    autograd: AutogradMode | None = None
     soft: Effect | None = None
     """Beyond it, a change is reported."""
     hard: Effect | None = None
@@ -39,6 +35,16 @@ class Rule:
             and soft.absolute >= hard.absolute
         ):
             raise Mismatch(f"at most the hard limit, {hard}", str(soft), ("soft",))
+
+
+@attrs.frozen
+class Rule(Allowed):
+    """Limits of the cases that a pattern matches; what is None is left to the default."""
+
+    only: str = "*"
+    language: Language | None = None
+    runtime: RuntimeMode | None = None
+    autograd: AutogradMode | None = None
 
     @property
     def modes(self) -> tuple[Language | None, RuntimeMode | None, AutogradMode | None]:
@@ -63,28 +69,16 @@ class Limits:
     nobody thought of it.
     """
 
-    default: Rule = Rule()
+    default: Allowed = Allowed()
     limits: tuple[Rule, ...] = ()
     fail_on_new: bool = False
     fail_on_missing: bool = False
     fail_on_output: bool = True
 
-    def __attrs_post_init__(self) -> None:
-        """Let the default hold for all cases."""
-        if any(self.default.modes) or self.default.only != "*":
-            expected = "only soft and hard; move patterns to `limits:`"
-            raise Mismatch(expected, "a pattern", ("default",))
-
-    def rule_for(self, key: CaseKey) -> Rule:
-        """What holds for a case."""
-        rule = next((limit for limit in reversed(self.limits) if limit.applies(key)), None)
-        if rule is None:
-            return self.default
-        soft, hard = (
-            mine if mine is not None else other
-            for mine, other in ((rule.soft, self.default.soft), (rule.hard, self.default.hard))
-        )
-        return attrs.evolve(rule, soft=soft, hard=hard)
+    def allowed(self, key: CaseKey) -> tuple[Effect | None, Effect | None]:
+        """The soft and the hard limit of a case."""
+        rule = next((rule for rule in reversed(self.limits) if rule.applies(key)), self.default)
+        return rule.soft or self.default.soft, rule.hard or self.default.hard
 
 
 def read_limits(path: Path) -> Limits:
@@ -164,7 +158,7 @@ def _doubts_of_case(case: BaselineCase, limits: Limits | None) -> Iterator[Doubt
         yield Doubt.NO_LAYOUTS
     if limits is None:
         return
-    hard = limits.rule_for(case.key).hard
+    _, hard = limits.allowed(case.key)
     if hard is None:
         yield Doubt.NO_LIMIT
         return

@@ -87,7 +87,7 @@ def floor_of(point: StoredCount) -> int:
     """The noise floor of a point that has a count, as `compare` uses it."""
     counted = count_of(point)
     noises = [] if point.noise is None else [point.noise]
-    return noise_floor(counted, counted, point.case.language, noises).instructions
+    return noise_floor(counted, counted, point.case.language, noises)[0]
 
 
 def _series(key: CaseKey, points: Sequence[StoredCount], min_effect: Effect) -> Series:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 import gzip
 import json
+import math
 import re
 import zlib
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 import yaml
@@ -32,57 +34,54 @@ _UNFIT = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's is ten times faster
 
 
+Steps: TypeAlias = tuple[str | int, ...]
+"""The names and positions that lead to a value."""
+
+
 @attrs.frozen
 class Node:
-    """A value of a file; those of YAML have a place, and their lists and mappings hold nodes."""
+    """A value of a file, without places; those of YAML are kept beside it."""
 
     file: str
     value: Any = None
-    path: str = "$"
-    """``$.operators["torch.add"].inputs.other``; ``$`` for the whole file."""
-    line: int = 0
-    """From 1, as the column; 0 in JSON, where places are not known."""
-    column: int = 0
+    steps: Steps = ()
+    places: Mapping[Steps, tuple[int, int]] = attrs.field(factory=dict, repr=False)
+    """Line and column of each value of the file, from 1; none in JSON."""
+    remedy: str = ""
+    """What errors end in."""
 
     @property
-    def plain(self) -> Any:
-        """The value without places, all the way down."""
-        return _without_places(self.value) if self.line else self.value
+    def line(self) -> int:
+        """From 1; 0 where it is not known."""
+        return self.places.get(self.steps, (0, 0))[0]
 
     def below(self, *steps: str | int) -> Node:
         """The node that these names and positions lead to, or the last one on the way there."""
-        node = self
+        value, way = self.value, self.steps
         for step in steps:
-            value: Any = node.value if isinstance(node.value, dict | list) else ()
+            inner: Any = value if isinstance(value, dict | list) else ()
             try:
-                found = value[step]
+                value = inner[step]
             except (LookupError, TypeError):
                 break
-            node = found if self.line else Node(self.file, found, join(node.path, step))
-        return node
+            way = (*way, step)
+        return attrs.evolve(self, value=value, steps=way)
 
     def problem(self, expected: str, found: str | None = None) -> Problem:
         """That something else is expected here."""
         if found is None:
-            found = "nothing" if self.value is None else quoted(self.plain)
-        return Problem(self.file, self.line, self.column, self.path, found, expected)
+            found = "nothing" if self.value is None else quoted(self.value)
+        # ``$.operators["torch.add"].inputs.other``
+        path = "".join(
+            f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{json.dumps(step)}]"
+            for step in self.steps
+        )
+        place = self.places.get(self.steps, (0, 0))
+        return Problem(self.file, *place, f"${path}", found, expected)
 
     def unlike(self, expected: str, found: str | None = None) -> ValidationError:
         """The error that something else is expected here."""
-        return ValidationError([self.problem(expected, found)])
-
-
-def _without_places(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_places(node.value) for name, node in value.items()}
-    return [_without_places(node.value) for node in value] if isinstance(value, list) else value
-
-
-def join(path: str, step: str | int) -> str:
-    """The path of a field or an element below ``path``."""
-    if isinstance(step, str) and step.isidentifier():
-        return f"{path}.{step}"
-    return f"{path}[{json.dumps(step)}]"
+        return ValidationError([self.problem(expected, found)], self.remedy)
 
 
 def one_of(options: Collection[str], asked: object = None) -> str:
@@ -103,30 +102,23 @@ def read(path: Path, remedy: str = "", *, as_json: bool | None = None) -> Node:
         ValidationError: it is not YAML or JSON, too large or nested too deeply, or a mapping has
             a key twice.
     """
-    try:
-        if path.suffix.lower() == ".json" if as_json is None else as_json:
-            return _of_json(str(path), _read_text(path))
-        return _Yaml(str(path), _read_text(path)).root()
-    except ValidationError as error:
-        raise ValidationError(error.problems, remedy) from error.__cause__
-    except DataError as error:
-        raise DataError(error.message, remedy or error.remedy) from error.__cause__
-
-
-def _read_text(path: Path) -> str:
-    data = read_bytes(path, _LARGEST + 1)
+    start = Node(str(path), remedy=remedy)
+    data = read_bytes(path, _LARGEST + 1, remedy)
     if len(data) > _LARGEST:
-        raise Node(str(path)).unlike(f"a file of at most {_LARGEST >> 20} MiB", "a larger one")
+        raise start.unlike(f"a file of at most {_LARGEST >> 20} MiB", "a larger one")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
-        place = Node(str(path), line=line, column=column)
+        place = attrs.evolve(start, places={(): (line, column)})
         raise place.unlike("text in UTF-8", f"the byte 0x{data[error.start]:02x}") from error
+    if path.suffix.lower() == ".json" if as_json is None else as_json:
+        return _of_json(start, text)
+    return _Yaml(start, text).root()
 
 
-def read_bytes(path: Path, most: int) -> bytearray:
+def read_bytes(path: Path, most: int, remedy: str = "") -> bytearray:
     """What a file holds, unpacked if it is called ``.gz``; the first ``most`` bytes at most.
 
     A pipe or a device may have no end, and a few bytes can unpack to more than any memory holds.
@@ -142,10 +134,11 @@ def read_bytes(path: Path, most: int) -> bytearray:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(
             f"{path} cannot be unpacked: {error}",
-            "It is damaged, incomplete, or not a gzip file: copy it again, or measure again.",
+            remedy
+            or "It is damaged, incomplete, or not a gzip file: copy it again, or measure again.",
         ) from error
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
+        raise DataError(f"{path}: {error.strerror}", remedy) from error
     return found
 
 
@@ -157,41 +150,61 @@ def has_half(text: str) -> bool:
 # JSON
 
 
-def _of_json(file: str, text: str) -> Node:
+def parsed_json(text: str) -> Any:
+    """What a text of JSON holds.
+
+    Raises:
+        ValueError: it is no JSON, a number has no end, or a mapping has a name twice.
+        RecursionError: it is nested too deep.
+    """
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+
+
+def _of_json(start: Node, text: str) -> Node:
     try:
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        value = parsed_json(text)
     except json.JSONDecodeError as error:
-        place = Node(file, line=error.lineno, column=error.colno)
+        place = attrs.evolve(start, places={(): (error.lineno, error.colno)})
         raise place.unlike("JSON", error.msg) from error
     except RecursionError as error:
-        raise _too_deep(Node(file)) from error
+        raise _too_deep(start) from error
     except ValueError as error:  # more digits than Python reads, among others
-        raise Node(file).unlike("JSON", str(error)) from error
-    if _is_deeper(value, _DEEPEST):
-        raise _too_deep(Node(file))
+        raise start.unlike("JSON", str(error)) from error
+    if is_deeper(value, _DEEPEST):
+        raise _too_deep(start)
     if "\\u" in text and has_half(json.dumps(value, ensure_ascii=False)):
-        raise Node(file).unlike("text", "an unpaired surrogate")
-    return Node(file, value)
+        raise start.unlike("text", "an unpaired surrogate")
+    return attrs.evolve(start, value=value)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f'"{name}" twice in a mapping')
-        found[name] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f'"{twice}" twice in a mapping')
     return found
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number in JSON")
+def _refuse(number: str) -> NoReturn:
+    raise ValueError(f"{number} is not a number in JSON")
 
 
-def _is_deeper(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    below = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(part, levels - 1) for part in below)
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if math.isfinite(value) else _refuse(number)
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and mappings are nested deeper than so many levels."""
+    parts = [value]
+    for _ in range(levels):
+        nested = [part for part in parts if isinstance(part, dict | list)]
+        parts = [
+            inner
+            for part in nested
+            for inner in (part.values() if isinstance(part, dict) else part)
+        ]
+    return any(isinstance(part, dict | list) for part in parts)
 
 
 def _too_deep(node: Node) -> ValidationError:
@@ -201,11 +214,16 @@ def _too_deep(node: Node) -> ValidationError:
 # YAML
 
 
-class _Yaml:
-    """Makes nodes of YAML's."""
+def _place(mark: Any) -> tuple[int, int]:
+    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
 
-    def __init__(self, file: str, text: str) -> None:
-        self._file, self._text = file, text
+
+class _Yaml:
+    """Makes plain values of YAML's nodes, and keeps their places."""
+
+    def __init__(self, start: Node, text: str) -> None:
+        self._start, self._text = start, text
+        self._places: dict[Steps, tuple[int, int]] = {(): (1, 1)}
         self._construct = yaml.constructor.SafeConstructor().construct_object
         self._open: set[int] = set()
         self._left = 10_000 + 10 * len(text)
@@ -213,16 +231,16 @@ class _Yaml:
 
     def root(self) -> Node:
         """The node of the whole file; its value is None where there is nothing."""
-        start = Node(self._file, line=1, column=1)
+        start = attrs.evolve(self._start, places=self._places)
         try:
             self._check_depth()
             root = yaml.compose(self._text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
-            place = self._placed(error.problem_mark or error.context_mark, "$")
-            raise place.unlike("YAML", error.problem or str(error.context)) from error
+            self._places[()] = _place(error.problem_mark or error.context_mark)
+            raise start.unlike("YAML", error.problem or str(error.context)) from error
         except (yaml.YAMLError, *_UNFIT) as error:
             raise start.unlike("YAML", " ".join(str(error).split())) from error
-        return start if root is None else self._node(root, "$")
+        return start if root is None else attrs.evolve(start, value=self._value(root, ()))
 
     def _check_depth(self) -> None:
         # Taking it apart would overflow the stack.
@@ -231,33 +249,33 @@ class _Yaml:
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
-                raise _too_deep(self._placed(event.start_mark, "$"))
+                raise _too_deep(self._at(event))
 
-    def _placed(self, mark: Any, path: str) -> Node:
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        return Node(self._file, None, path, line, column)
+    def _at(self, found: Any, steps: Steps = ()) -> Node:
+        places = {steps: _place(found.start_mark)}
+        return attrs.evolve(self._start, steps=steps, places=places)
 
-    def _node(self, found: Any, path: str) -> Node:
+    def _value(self, found: Any, steps: Steps) -> Any:
         self._left -= 1
-        place = self._placed(found.start_mark, path)
+        self._places[steps] = _place(found.start_mark)
         if self._left < 0:
-            raise place.unlike("fewer aliases", "too many values")
+            raise self._at(found, steps).unlike("fewer aliases", "too many values")
         if isinstance(found, yaml.ScalarNode):
-            return attrs.evolve(place, value=self._scalar(found, place))
+            return self._scalar(found, steps)
         if found.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}:
-            raise place.unlike("a plain value", found.tag)
+            raise self._at(found, steps).unlike("a plain value", found.tag)
         if id(found) in self._open:
-            raise place.unlike("no alias that refers to itself", "a cycle")
+            raise self._at(found, steps).unlike("no alias that refers to itself", "a cycle")
         self._open.add(id(found))
         value: Any = (
-            self._mapping(found, path)
+            self._mapping(found, steps)
             if isinstance(found, yaml.MappingNode)
-            else [self._node(below, join(path, at)) for at, below in enumerate(found.value)]
+            else [self._value(below, (*steps, at)) for at, below in enumerate(found.value)]
         )
         self._open.discard(id(found))
-        return attrs.evolve(place, value=value)
+        return value
 
-    def _scalar(self, found: yaml.ScalarNode, place: Node) -> Any:
+    def _scalar(self, found: yaml.ScalarNode, steps: Steps) -> Any:
         try:
             value = self._construct(found)
             str(value)  # raises where hexadecimal digits make a number that is too long to show
@@ -266,20 +284,20 @@ class _Yaml:
             is_plain = False
         if not is_plain:
             text = found.value if len(found.value) <= _SHOWN else f"{found.value[:_SHOWN]}…"
-            raise place.unlike("a plain value", f"{found.tag} {text}")
+            raise self._at(found, steps).unlike("a plain value", f"{found.tag} {text}")
         return value
 
-    def _mapping(self, found: yaml.MappingNode, path: str) -> dict[str, Node]:
-        value: dict[str, Node] = {}
+    def _mapping(self, found: yaml.MappingNode, steps: Steps) -> dict[str, Any]:
+        value: dict[str, Any] = {}
         for key, below in found.value:
-            place = self._placed(key.start_mark, path)
-            name = self._scalar(key, place) if isinstance(key, yaml.ScalarNode) else None
+            name = self._scalar(key, steps) if isinstance(key, yaml.ScalarNode) else None
             if not isinstance(name, str):
                 expected = "a string as the key: put it in quotes"
-                raise place.unlike(expected, quoted(name) if name is not None else "no string")
-            place = attrs.evolve(place, path=join(path, name))
+                said = quoted(name) if name is not None else "no string"
+                raise self._at(key, steps).unlike(expected, said)
+            way = (*steps, name)
             if name in value:
-                found_again = f'"{name}" again, first in line {value[name].line}'
-                raise place.unlike("unique names", found_again)
-            value[name] = self._node(below, place.path)
+                again = f'"{name}" again, first in line {self._places[way][0]}'
+                raise self._at(key, way).unlike("unique names", again)
+            value[name] = self._value(below, way)
         return value

@@ -41,54 +41,96 @@ hand::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import enum
+import functools
+import json
+import math
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import attrs
 import cattrs
+from cattrs import cols
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
+from instruction_counts.core.labels import by_option
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.bounds import INTEGER, Bounds
 from instruction_counts.domain.errors import ValidationError
-from instruction_counts.reading.converter import (
-    Check,
-    Inline,
-    Mismatch,
-    Parsed,
-    Several,
-    Steps,
-    Text,
-    among,
-    bounds_of,
-    ignore_other_fields,
-    is_inline,
-    names_of,
-    paths_from,
-    refuse,
-    require_version,
-    strict_converter,
-)
-from instruction_counts.reading.documents import Node, one_of, read
-
-__all__ = [
-    "Check",
-    "Inline",
-    "Mismatch",
-    "Parsed",
-    "Several",
-    "Text",
-    "among",
-    "bounds_of",
-    "ignore_other_fields",
-    "located",
-    "read_as",
-    "refuse",
-    "require_version",
-    "strict_converter",
-    "structured",
-    "structured_values",
-]
+from instruction_counts.domain.metrics import Amounts
+from instruction_counts.reading.documents import Node, Steps, has_half, one_of, read
 
 T = TypeVar("T")
+
+# What classes say of files
+
+
+class Mismatch(ValueError):  # noqa: N818 - a finding, which gets its place later
+    """A value is not what was expected; ``at`` leads from where it was read to the value."""
+
+    def __init__(self, expected: str, found: str | None = None, at: Steps = ()) -> None:
+        super().__init__(expected, found, at)
+        self.expected, self.found, self.at = expected, found, at
+
+
+def refuse(mismatches: Iterable[Mismatch]) -> None:
+    """Raise all of them at once, if there are any."""
+    found = tuple(mismatches)
+    if found:
+        raise ExceptionGroup("mismatches", found)
+
+
+@attrs.frozen
+class Check:
+    """What a value has to fulfil beside its type: ``Annotated[int, Check(…)]``."""
+
+    holds: Callable[[Any], object]
+    expected: str | Callable[[Any], str]
+    """As an error says it, or what makes it of the value."""
+    found: str | None = None
+    """What an error calls the value, where it is not shown as it is."""
+
+    def mismatch(self, value: Any) -> Mismatch:
+        """That ``value`` does not fulfil it."""
+        expected = self.expected if isinstance(self.expected, str) else self.expected(value)
+        return Mismatch(expected, self.found)
+
+
+@attrs.frozen
+class Parsed:
+    """A value that a function makes of the plain one, and refuses by a ValueError."""
+
+    parse: Callable[[Any], Any]
+    expected: str = ""
+    """As an error says it; what the ValueError says where this is empty."""
+
+    def __call__(self, value: Any, _: Any = None) -> Any:
+        """The value, as a hook of a converter."""
+        try:
+            return self.parse(value)
+        except Mismatch:
+            raise
+        except ValueError as error:
+            raise Mismatch(self.expected or str(error)) from error
+
+
+def among(options: Collection[str]) -> Check:
+    """For one of several words, which may become more; the nearest is offered."""
+    return Check(lambda word: word in options, lambda word: one_of(options, word))
+
+
+Text: TypeAlias = Annotated[str, Check(str.strip, "a non-empty string")]
+ALONE, INLINE = object(), object()
+Several: TypeAlias = Annotated[tuple[T, ...], ALONE]
+Inline: TypeAlias = Annotated[T, INLINE]
+
+# Reading
+
+_folder: ContextVar[Path] = ContextVar("folder")
+"""What paths that are read are relative to."""
 
 
 def read_as(
@@ -105,16 +147,11 @@ def read_as(
         DataError: the file cannot be read.
         ValidationError: it holds something else; all of it is named.
     """
-    return structured(read(path, remedy, as_json=as_json), kind, converter, remedy)
+    return structured(read(path, remedy, as_json=as_json), kind, converter)
 
 
 def structured(
-    node: Node,
-    kind: type[T],
-    converter: cattrs.Converter,
-    remedy: str = "",
-    *,
-    folder: Path | None = None,
+    node: Node, kind: type[T], converter: cattrs.Converter, *, folder: Path | None = None
 ) -> T:
     """The value of class ``kind`` that a part of a file holds.
 
@@ -123,29 +160,20 @@ def structured(
     Raises:
         ValidationError: it holds something else; all of it is named.
     """
+    token = _folder.set(Path(node.file).parent if folder is None else folder)
     try:
-        with paths_from(Path(node.file).parent if folder is None else folder):
-            return converter.structure(node.plain, kind)
+        return converter.structure(node.value, kind)
     except (ExceptionGroup, cattrs.BaseValidationError, ValueError, TypeError, KeyError) as error:
-        raise located(node, _flat(error, ()), remedy) from error
+        raise located(node, _flat(error, ())) from error
+    finally:
+        _folder.reset(token)
 
 
-def structured_values(
-    values: object, name: str, kind: type[T], converter: cattrs.Converter, remedy: str = ""
-) -> T:
-    """The value of class ``kind`` that plain ``values`` of a file called ``name`` hold.
-
-    Raises:
-        ValidationError: they hold something else; all of it is named, without lines.
-    """
-    return structured(Node(name, values), kind, converter, remedy, folder=Path())
-
-
-def located(node: Node, mismatches: Iterable[Mismatch], remedy: str = "") -> ValidationError:
+def located(node: Node, mismatches: Iterable[Mismatch]) -> ValidationError:
     """The error that mismatches below a part of a file are."""
-    found = [(node.below(*mismatch.at), mismatch) for mismatch in mismatches]
     return ValidationError(
-        [below.problem(mismatch.expected, mismatch.found) for below, mismatch in found], remedy
+        [node.below(*each.at).problem(each.expected, each.found) for each in mismatches],
+        node.remedy,
     )
 
 
@@ -184,3 +212,292 @@ def _steps(error: BaseException, kind: Any) -> tuple[Steps, str | None]:
 def _alias(kind: Any, name: str) -> str:
     field = attrs.fields_dict(kind).get(name) if attrs.has(kind) else None
     return name if field is None or field.alias is None else field.alias
+
+
+# The converter
+
+
+def require_version(
+    converter: cattrs.Converter, kind: type[attrs.AttrsInstance], field: str, supported: int
+) -> None:
+    """Let values of ``kind`` be read only from mappings whose ``field`` says ``supported``.
+
+    The version is checked first: a file of another version is refused for that reason alone.
+    """
+    plain = converter.get_structure_hook(kind)
+    is_kept = field in names_of(kind)
+
+    def checked(data: Any, kind: Any) -> Any:
+        if not isinstance(data, dict):
+            raise Mismatch("a mapping")
+        if field not in data:
+            raise Mismatch(f'a field "{field}"', "none")
+        if type(data[field]) is not int or data[field] != supported:
+            raise Mismatch(f"{supported}, the only supported version", at=(field,))
+        rest = {name: value for name, value in data.items() if is_kept or name != field}
+        return plain(rest, kind)
+
+    converter.register_structure_hook(kind, checked)
+
+
+def ignore_other_fields(converter: cattrs.Converter, kind: type[attrs.AttrsInstance]) -> None:
+    """Let values of ``kind`` be read from mappings that hold more than their fields."""
+    converter.register_structure_hook(kind, _class_hook(kind, converter, is_strict=False))
+
+
+def strict_converter() -> cattrs.Converter:
+    """A converter that takes no value for one of another type; see the top of this file."""
+    converter = cattrs.Converter(forbid_extra_keys=True, use_alias=True)
+    for kind, expected in ((str, "a string"), (bool, "true or false")):
+        converter.register_structure_hook(kind, functools.partial(_scalar, expected))
+    converter.register_structure_hook(int, _integer)
+    converter.register_structure_hook(float, _number)
+    converter.register_structure_hook(Path, _path)
+    converter.register_unstructure_hook(Path, str)
+    for mode in (Language, RuntimeMode, AutogradMode):
+        converter.register_unstructure_hook(mode, lambda mode: mode.option)
+    for is_meant, plain, expected, make in (
+        (cols.is_mapping, dict, "a mapping", cols.mapping_structure_factory),
+        (cols.is_sequence, list, "a list", cols.list_structure_factory),
+        (_is_tuple, list, "a list", cols.homogenous_tuple_structure_factory),
+    ):
+        converter.register_structure_hook_factory(is_meant, _guarded(plain, expected, make))
+    hooks: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
+        (attrs.has, _class_hook),
+        (_has_members, lambda kind, _: functools.partial(_chosen, _members(kind))),
+        (_is_a(Union, types.UnionType), _union_hook),
+        (_is_a(Annotated), _annotated_hook),
+    )
+    for applies, factory in hooks:
+        converter.register_structure_hook_factory(applies, factory)
+    converter.register_unstructure_hook_factory(attrs.has, _writer)
+    amounts = dict[str, int | float]
+    converter.register_structure_hook(
+        Amounts, lambda value, _: Amounts(converter.structure(value, amounts))
+    )
+    converter.register_unstructure_hook(Amounts, dict)
+    return converter
+
+
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, enum.Enum)
+
+
+def _has_members(kind: Any) -> bool:
+    return _is_enum(kind) or get_origin(kind) is Literal
+
+
+def _is_a(*origins: Any) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) in origins
+
+
+def is_inline(kind: Any) -> bool:
+    """Whether the fields of a class stand among those around them."""
+    return get_origin(kind) is Annotated and INLINE in kind.__metadata__
+
+
+def _scalar(expected: str, value: Any, kind: Any) -> Any:
+    if type(value) is not kind:
+        raise Mismatch(expected)
+    if kind is str and has_half(value):
+        raise Mismatch(expected, "an unpaired surrogate")
+    return value
+
+
+def _integer(value: Any, _: Any) -> int:
+    if type(value) is not int:
+        raise Mismatch("a whole number")
+    if not INTEGER.hold(value):
+        raise Mismatch("a whole number of at most 64 bits", f"{value.bit_length() + 1} bits")
+    return value
+
+
+def _number(value: Any, _: Any) -> float:
+    try:
+        if type(value) in {int, float} and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # an integer that no float can be
+        pass
+    raise Mismatch("a number")
+
+
+def _path(value: Any, _: Any) -> Path:
+    if not isinstance(value, str) or not value.strip():
+        raise Mismatch("a non-empty string")
+    if "\0" in value:
+        raise Mismatch("a path without null characters")
+    try:
+        return _folder.get(Path()) / Path(value).expanduser()
+    except RuntimeError:
+        raise Mismatch("a path in a home directory that exists") from None
+
+
+def _members(kind: Any) -> Callable[[], Mapping[str, Any]]:
+    if kind in {Language, RuntimeMode, AutogradMode}:
+        return functools.partial(by_option, kind)  # others can be registered later
+    if get_origin(kind) is Literal:
+        return lambda: {option: option for option in get_args(kind)}
+    return lambda: {member.value: member for member in kind}
+
+
+def _chosen(options: Callable[[], Mapping[Any, Any]], value: Any, _: Any) -> Any:
+    known = options()
+    for option, meant in known.items():
+        if type(value) is type(option) and value == option:
+            return meant
+    raise Mismatch(one_of(list(map(_as_written, known)), value))
+
+
+def _as_written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _guarded(plain: type, expected: str, make: Callable[..., Any]) -> Callable[..., Any]:
+    def factory(kind: Any, converter: cattrs.Converter) -> Any:
+        inner = make(kind, converter)
+
+        def hook(value: Any, kind: Any) -> Any:
+            if not isinstance(value, plain):
+                raise Mismatch(expected)
+            return inner(value, kind)
+
+        return hook
+
+    return factory
+
+
+def bounds_of(kind: Any) -> Bounds | None:
+    """What a number of an annotated type has to be, where that says so."""
+    notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return next((note for note in notes if isinstance(note, Bounds)), None)
+
+
+def _annotated_hook(kind: Any, converter: cattrs.Converter) -> Any:
+    plain, *notes = get_args(kind)
+    parsed = next((note for note in notes if isinstance(note, Parsed)), None)
+    inner = parsed or converter.get_structure_hook(plain)
+    checks = [note for note in notes if isinstance(note, Check)]
+    if bounds := bounds_of(kind):
+        name = "a whole number" if plain is int else "a number"
+        checks.append(Check(bounds.hold, f"{name}, {bounds}"))
+    is_scalar = plain in {str, int, float, bool}
+    is_alone = ALONE in notes
+
+    def hook(value: Any, _: Any) -> Any:
+        if is_alone and not isinstance(value, list):
+            value = [value]
+        try:
+            found = inner(value, plain)
+        except Mismatch as error:
+            if checks and is_scalar and error.found is None:
+                raise checks[0].mismatch(value) from None
+            raise
+        for check in checks:
+            if not check.holds(found):
+                raise check.mismatch(value)
+        return found
+
+    return hook
+
+
+def _union_hook(kind: Any, converter: cattrs.Converter) -> Any:
+    """Takes the first member that has the form of the value."""
+    members = [member for member in get_args(kind) if member is not types.NoneType]
+    is_optional = len(members) < len(get_args(kind))
+    hooks = [(_form(member), converter.get_structure_hook(member), member) for member in members]
+    expected = ", or ".join(dict.fromkeys(name for (_, name), _, _ in hooks))
+
+    def hook(value: Any, _: Any) -> Any:
+        if value is None and is_optional:
+            return None
+        for (forms, _name), structure, member in hooks:
+            is_meant = isinstance(value, forms) and (type(value) is not bool or bool in forms)
+            if is_meant or len(hooks) == 1:  # whose own message says more
+                return structure(value, member)
+        raise Mismatch(expected)
+
+    return hook
+
+
+_SCALARS: Mapping[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a string"),
+    Path: ((str,), "a string"),
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
+
+
+def _form(kind: Any) -> tuple[tuple[type, ...], str]:
+    """The plain values that a type is written as, and what they are called."""
+    plain, *notes = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    if ALONE in notes:
+        alone, name = _form(get_args(plain)[0])
+        return (*alone, list), f"{name}, or a list"
+    if get_origin(plain) is Literal:
+        known = get_args(plain)
+        return tuple(map(type, known)), " or ".join(map(_as_written, known))
+    if attrs.has(plain) or cols.is_mapping(plain):
+        return (dict,), "a mapping"
+    if _is_tuple(plain) or cols.is_sequence(plain):
+        return (list,), "a list"
+    return _SCALARS.get(str if _is_enum(plain) else plain, ((object,), "another value"))
+
+
+# Classes
+
+
+def names_of(kind: Any) -> Iterator[str]:
+    """The fields of a class as files name them; those of what is inline stand for it."""
+    inlined = _inlined(kind)
+    for field in attrs.fields(kind):
+        if field.eq:  # else it is no part of the value
+            yield from inlined.get(field.name, [field.alias or field.name])
+
+
+def _inlined(kind: Any) -> Mapping[str, Sequence[str]]:
+    return {
+        field.name: [part.alias or part.name for part in attrs.fields(get_args(field.type)[0])]
+        for field in attrs.fields(attrs.resolve_types(kind))
+        if is_inline(field.type)
+    }
+
+
+def _class_hook(kind: Any, converter: cattrs.Converter, *, is_strict: bool = True) -> Any:
+    inlined = _inlined(kind)
+    inner = make_dict_structure_fn(
+        kind, converter, _cattrs_forbid_extra_keys=is_strict, **_left_out(kind)
+    )
+
+    def hook(value: Any, kind: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Mismatch("a mapping")
+        for name, parts in inlined.items():
+            if is_strict and name in value:
+                raise Mismatch(one_of(list(names_of(kind)), name), f'a field "{name}"', (name,))
+            below = {part: value[part] for part in parts if part in value}
+            value = {part: value[part] for part in value if part not in below} | {name: below}
+        return inner(value, kind)
+
+    return hook
+
+
+def _writer(kind: Any, converter: cattrs.Converter) -> Callable[[Any], dict[str, Any]]:
+    inlined = _inlined(kind)
+    inner = make_dict_unstructure_fn(kind, converter, **_left_out(kind))
+
+    def hook(value: Any) -> dict[str, Any]:
+        flat: dict[str, Any] = {}
+        for name, below in inner(value).items():
+            flat |= below if name in inlined else {name: below}
+        return flat
+
+    return hook if inlined else inner
+
+
+def _left_out(kind: Any) -> dict[str, Any]:
+    return {field.name: override(omit=True) for field in attrs.fields(kind) if not field.eq}

@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import attrs
+
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.core.api import TimerArgs
-from instruction_counts.core.facts import expected_values, subject_values
+from instruction_counts.core.facts import subject_values
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times
@@ -89,7 +91,7 @@ def _as_values(case: Case) -> dict[str, Any]:
         "global_setup": case.timer_args.global_setup,
         "metadata": dict(case.metadata),
         "subject": subject_values(case.subject),
-        "expected": expected_values(case.expected),
+        "expected": [attrs.asdict(tensor) for tensor in case.expected],
     }
 
 

@@ -141,7 +141,7 @@ class Table:
     shown: int | None = None
     """How many rows a screen or a comment shows; None: all. Files hold all of them."""
     more: str = ""
-    """How to see the others: ``compare last --limit 0``."""
+    """How to see the others: ``--limit 0 shows all``."""
     folded: bool = False
     """Whether Markdown and pages fold it away until it is asked for."""
 

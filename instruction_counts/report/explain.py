@@ -14,7 +14,6 @@ from instruction_counts.analysis.attribution.causes import (
     top_causes,
 )
 from instruction_counts.analysis.attribution.functions import (
-    CallerChange,
     FunctionChange,
     FunctionKey,
     Share,
@@ -175,7 +174,9 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
         functions = side.records[explained.key].outcome.functions
         if functions is not None and not functions.calls:
             yield Line(f"{side.title} was stored without calls: no callers, flat flame graphs.")
-    yield Line("Flame graphs: --output FILE.speedscope.json, for speedscope.app", Role.DIM)
+    yield Line(
+        "Flame graph: --output FILE.html, or FILE.speedscope.json for speedscope.app", Role.DIM
+    )
 
 
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:
@@ -371,7 +372,7 @@ def _functions(explained: Explained) -> Iterator[Section]:
 
 def _item(
     key: FunctionKey,
-    change: FunctionChange | CallerChange,
+    change: FunctionChange,
     base: int | None,
     new: int | None,
     *,
@@ -429,8 +430,8 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 call,
                 caller=call.caller.name,
                 caller_library=call.caller.library,
-                callee=call.callee.name,
-                callee_library=call.callee.library,
+                callee=call.key.name,
+                callee_library=call.key.library,
                 **_calls(call),
             )
             for call in difference.calls
@@ -443,7 +444,7 @@ def _changes(found: Any, **names: Any) -> dict[str, Any]:
     return {**names, **{name: _number(amount) for name, amount in amounts.items()}}
 
 
-def _calls(found: FunctionChange | CallerChange) -> dict[str, Any]:
+def _calls(found: FunctionChange) -> dict[str, Any]:
     return {"base_calls": _number(found.base_calls), "new_calls": _number(found.new_calls)}
 
 

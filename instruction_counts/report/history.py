@@ -14,7 +14,6 @@ from instruction_counts.domain.records import StoredCount
 from instruction_counts.gate.gate import verdict_figures
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
-from instruction_counts.history.watching import FoundStep
 from instruction_counts.report import plots
 from instruction_counts.report.cases import KEY_NAMES, key_cells
 from instruction_counts.report.causes import of_case, texts
@@ -37,6 +36,7 @@ from instruction_counts.report.document import (
 from instruction_counts.report.document import Series as Drawn
 from instruction_counts.report.format import plural
 from instruction_counts.session.bisecting import Found, FoundChange
+from instruction_counts.session.watch_state import FoundStep
 
 FORMAT_VERSION = 1
 """Of the JSON of histories and bisections: 1, the first."""
@@ -310,8 +310,8 @@ def bisection(found: Found) -> Document:
     )
 
 
-def _found_change(found: FoundChange, bisected: Found) -> Block:
-    change, difference = found.place, found.difference
+def _found_change(change: FoundChange, bisected: Found) -> Block:
+    difference = change.difference
     names, output = bisected.builds, difference.output
     base, new = difference.base_count, difference.new_count
     assert base is not None, "a change is between two counts"
@@ -333,13 +333,12 @@ def _found_change(found: FoundChange, bisected: Found) -> Block:
     return Block(f"{_change(base, new)}  {sure}", (Line(text, indent=2) for text in lines), role)
 
 
-def _change_data(found: FoundChange, names: Sequence[str]) -> dict[str, Any]:
-    change = found.place
+def _change_data(change: FoundChange, names: Sequence[str]) -> dict[str, Any]:
     return {
         "before": names[change.before],
         "after": names[change.after],
         "broken": [names[place] for place in change.broken],
         "gradual": change.gradual,
-        **verdict_figures(found.difference),
-        "causes": of_case(found.difference),
+        **verdict_figures(change.difference),
+        "causes": of_case(change.difference),
     }

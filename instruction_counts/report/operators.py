@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from instruction_counts.analysis.operators import Metrics, fit, metrics_of
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import PEAK_BYTES
-from instruction_counts.domain.outcomes import Machine
+from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots
@@ -17,7 +18,6 @@ from instruction_counts.report.document import (
     Cell,
     Column,
     Document,
-    Line,
     Role,
     Row,
     Table,
@@ -60,47 +60,34 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
 
 _UNCOVERED: Mapping[Column, Callable[[PublicOperator], Value]] = {
     Column("name", "operator"): lambda operator: operator.entry_name,
-    Column("category", "category"): lambda operator: operator.category,
-    Column("native", "native name"): lambda operator: operator.native or None,
+    Column("category", "category"): lambda operator: operator.namespace,
+    Column("native", "native name"): lambda operator: operator.native,
     Column("calls", "calls", Unit.COUNT): lambda operator: operator.uses,
 }
-_COVERAGE_NOTES = (
-    Line(
-        "calls: how often torch's own Python calls something of that name. Objects of any "
-        "class may have such a method, so for methods it is an upper limit."
-    ),
-    Line(
-        "covered: with an entry of that name, or of a function with the same native name, "
-        "as torch.add covers Tensor.add."
-    ),
+_CALLS_NOTE = (
+    "calls: how often torch's own Python calls something of that name. Objects of any class may "
+    "have such a method, so for methods it is an upper limit."
+)
+_CATEGORIES = (
+    Column("category", "category"),
+    Column("public", "operators", Unit.COUNT),
+    Column("covered", "covered", Unit.COUNT),
+    Column("covered_calls", "by calls", Unit.SHARE),
 )
 
 
 def coverage(found: Coverage, build: str, limit: int) -> Document:
     """The public operators of a build without an entry, and the shares of those that have one."""
-    by_category: dict[str, list[PublicOperator]] = defaultdict(list)
-    for operator in found.public:
-        by_category[operator.category].append(operator)
     uncovered = set(found.uncovered)
 
-    def unreached(name: str) -> int:
-        return -sum(operator.uses for operator in by_category[name] if operator in uncovered)
+    def row(name: str, operators: Sequence[PublicOperator]) -> Row:
+        covered = [operator for operator in operators if operator not in uncovered]
+        calls, of = (sum(each.uses for each in several) for several in (covered, operators))
+        return Row([name, len(operators), len(covered), calls / of if of else None], name)
 
-    names = sorted(by_category, key=lambda name: (unreached(name), name))
-    everything = _covered("all", found.public, uncovered)
-    categories = Table(
-        "categories",
-        "",
-        [
-            Column("category", "category"),
-            Column("calls", "calls", Unit.COUNT),
-            Column("public", "operators", Unit.COUNT),
-            Column("covered", "covered", Unit.COUNT),
-            Column("covered_calls", "by calls", Unit.SHARE),
-        ],
-        (_covered(name, by_category[name], uncovered) for name in names),
-        total=everything,
-    )
+    names = sorted({operator.namespace for operator in found.public})
+    by_name = {name: [each for each in found.public if each.namespace == name] for name in names}
+    everything = row("all", found.public)
     missing = table_of(
         "uncovered",
         "not covered",
@@ -108,30 +95,19 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         found.uncovered,
         lambda operator: operator.entry_name,
         shown=limit or None,
-        more="operators coverage --limit 0",
+        more="--limit 0 shows all",
     )
+    covered = len(found.public) - len(uncovered)
     share = fmt.written(everything.cells[-1], Unit.SHARE)
-    named, shared = len(found.named), len(found.shared)
-    said = (
-        f"Covered {named + shared:,} of {len(found.public):,} operators ({named:,} by name, "
-        f"{shared:,} by function), {share} by calls"
-    )
+    rows = itertools.starmap(row, by_name.items())
     return Document(
         "coverage",
         f"Operators without an entry: {build}",
-        answer=[said],
-        sections=[categories, missing],
+        answer=[f"Covered {covered:,} of {len(found.public):,} operators, {share} by calls"],
+        sections=[Table("categories", "", _CATEGORIES, rows, total=everything), missing],
         records=missing,
-        notes=_COVERAGE_NOTES,
+        notes=[_CALLS_NOTE],
     )
-
-
-def _covered(name: str, operators: Sequence[PublicOperator], uncovered: set[PublicOperator]) -> Row:
-    calls = sum(operator.uses for operator in operators)
-    covered = [operator for operator in operators if operator not in uncovered]
-    reached = sum(operator.uses for operator in covered)
-    share = reached / calls if calls else None
-    return Row([name, calls, len(operators), len(covered), share], name)
 
 
 LEGEND = (
@@ -155,33 +131,33 @@ def measured(run: Run) -> Table:
     rows: list[Row] = []
     above: tuple[str, ...] = ()
     for metrics in metrics_of(run.cases):
-        title = " / ".join(metrics.key.label)
-        if metrics.key.label != above:
+        record = metrics.forward
+        title = " / ".join(record.label)
+        if record.label != above:
             rows.append(Row([title, *[""] * 7], title))
-        mode = _mode(metrics, several=len(run.builds) > 1)
+        mode = _mode(record, several=len(run.builds) > 1)
         rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
-        above = metrics.key.label
+        above = record.label
     return Table("operators", "Operators", columns, rows)
 
 
-def _mode(metrics: Metrics, *, several: bool) -> str:
+def _mode(record: Record, *, several: bool) -> str:
     """Language and runtime, with the build where there are ``several``, and threads."""
-    parts = [metrics.build] if several else []
-    parts.append("TS " * (metrics.key.runtime is RuntimeMode.JIT) + metrics.key.language.value)
-    if metrics.key.num_threads > 1:
-        parts.append(f"{metrics.key.num_threads} threads")
+    parts = [record.build] if several else []
+    parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
+    if record.num_threads > 1:
+        parts.append(f"{record.num_threads} threads")
     return " ".join(parts)
 
 
 def _costs(metrics: Metrics) -> Iterator[Cell]:
-    yield fmt.count_cell(metrics.instructions)
-    yield fmt.time_cell(metrics.times)
+    record = metrics.forward
+    yield fmt.count_cell(record.outcome.instructions)
+    yield fmt.time_cell(record.outcome.times)
     is_approximate = not metrics.backward_exact
     yield _or_nothing(metrics.backward_instructions, approximate=is_approximate)
     yield _or_nothing(metrics.backward_s)
-    is_python = (
-        metrics.key.language is Language.PYTHON and metrics.key.runtime is not RuntimeMode.JIT
-    )
+    is_python = record.language is Language.PYTHON and record.runtime is not RuntimeMode.JIT
     yield _or_nothing(metrics.used.get(PEAK_BYTES.name) if is_python else None)
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
         yield _or_nothing(per_second and per_second / 1e9)
@@ -201,14 +177,18 @@ def machine_line(machine: Machine | None) -> str:
 
 def sizes(found: MeasuredSizes) -> Document:
     """The counts of an operator at each size, the complexity that fits them, and a plot of both."""
-    modes: dict[str, dict[int, Record]] = defaultdict(dict)
+    modes: dict[str, dict[int, Outcome]] = defaultdict(dict)
     for record in found.run.cases:
-        modes[_title(record)][found.size_of[record.label]] = record
-    curves = [
-        plots.Curve(title, counts, fit(counts))
-        for title, records in modes.items()
-        if (counts := _counts(records))
-    ]
+        modes[_title(record)][found.size_of[record.label]] = record.outcome
+    curves = []
+    for title, outcomes in modes.items():
+        counts = {
+            size: counted.per_run
+            for size, outcome in sorted(outcomes.items())
+            if (counted := outcome.instructions) is not None
+        }
+        if counts:
+            curves.append(plots.Curve(title, counts, fit(counts)))
     plot = plots.curves(f"{found.entry.name}: instructions", "N", curves)
     return Document(
         "sizes",
@@ -223,21 +203,13 @@ def sizes(found: MeasuredSizes) -> Document:
     )
 
 
-def _counts(records: Mapping[int, Record]) -> dict[int, int]:
-    return {
-        size: counted.per_run
-        for size, record in sorted(records.items())
-        if (counted := record.outcome.instructions) is not None
-    }
-
-
 def _title(record: Record) -> str:
     """``C++ · Eager · Forward``, and the threads where there are several."""
     threads = [f"{record.num_threads} threads"] if record.num_threads > 1 else []
     return " · ".join([*(mode.value for mode in record.key.modes), *threads])
 
 
-def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]) -> Table:
+def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Outcome]]) -> Table:
     """Sizes down, modes across."""
     columns = [Column("n", "N", Unit.COUNT)]
     for title in modes:
@@ -246,11 +218,11 @@ def _sizes_table(sizes: Sequence[int], modes: Mapping[str, Mapping[int, Record]]
     rows = []
     for size in sizes:
         cells: list[Cell] = []
-        for records in modes.values():
-            outcome = records[size].outcome if size in records else None
-            counted, times = (outcome.instructions, outcome.times) if outcome else (None, None)
+        for outcomes in modes.values():
+            outcome = outcomes.get(size)
+            counted = outcome.instructions if outcome else None
             cells.append(fmt.count_cell(counted) if counted else Cell("failed", Role.BAD))
-            cells.append(fmt.time_cell(times))
+            cells.append(fmt.time_cell(outcome.times if outcome else None))
         rows.append(Row([size, *cells], f"N={size}"))
     return Table("sizes", "", columns, rows).without_empty_columns()
 

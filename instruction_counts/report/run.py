@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.operators import without_metrics
-from instruction_counts.core.facts import expected_values, subject_values
+from instruction_counts.core.facts import subject_values
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
@@ -254,7 +254,8 @@ def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:
     yield from (times.median_s, times.iqr_s) if times else (None, None)
     yield outcome.failure and outcome.failure.summary
     yield from (outcome.metrics.get(name) for name in known)
-    stated = record.metadata, subject_values(record.subject), expected_values(record.expected)
+    expected = [attrs.asdict(tensor) for tensor in record.expected]
+    stated = record.metadata, subject_values(record.subject), expected
     yield from (json.dumps(value) if value else "" for value in stated)
 
 

@@ -1,18 +1,28 @@
-"""Finding the builds between which a case changed."""
+"""Finding the builds between which a case changed, with few measurements.
+
+Builds are positions in an ordered list. An interval whose ends differ is split in the middle, and
+both halves are looked at again, so that several changes are found. A change between two neighbours
+counts only when both were measured once more: a reading that was an outlier is replaced then, and
+the intervals beside it are judged by what came out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import attrs
 
+from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection, only_key
 from instruction_counts.execution.events import Observer
-from instruction_counts.history.bisection import Bisection, Candidates, Change, bisect
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import Definitions, load_cases
@@ -21,10 +31,15 @@ from instruction_counts.storage.store import Store
 
 @attrs.frozen
 class FoundChange:
-    """Where the case changed, and how."""
+    """Where the case changed, and how: after ``before``, and by ``after`` at the latest."""
 
-    place: Change
+    before: int
+    after: int
     difference: Difference
+    broken: tuple[int, ...] = ()
+    """Builds between them that cannot be measured: any of them may have made the change."""
+    gradual: bool = False
+    """Whether measured builds lie between them, of which no two neighbours differ by enough."""
 
 
 @attrs.frozen
@@ -55,24 +70,27 @@ class Found:
         """Whether the case got worse somewhere, or computes something else."""
         return any(change.difference.is_regression for change in self.changes)
 
-    @classmethod
-    def of(
-        cls,
-        builds: Iterable[str],
-        candidates: Candidates,
-        result: Bisection,
-        *,
-        is_sound: bool = True,
-    ) -> Found:
-        """The result of a search among ``candidates``."""
-        changes = (
-            FoundChange(change, candidates.difference(change.before, change.after))
-            for change in result.changes
-        )
-        measured = {place: candidates.sides[place].fingerprint for place in result.measured}
-        effort = candidates.measurements, candidates.reused
-        found = candidates.key, tuple(builds), tuple(changes), measured, result.broken
-        return cls(*found, *effort, is_sound)
+
+class BuildMeasurer(Protocol):
+    """Where builds are measured.
+
+    Methods that take builds raise `BuildError` where one does not start.
+    """
+
+    is_sound: bool
+    """Whether all that was measured is stored, and no build changed meanwhile."""
+
+    def known(self, build: Build) -> Side | None:
+        """What was measured of this very build before; None where that is not known."""
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """Measure builds now, by turns in fresh servers; the sides by the names of the builds."""
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """Judge what was measured, without measuring again."""
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """Count the suspects of a comparison again, in other layouts of what was measured last."""
 
 
 def find_changes(
@@ -92,12 +110,7 @@ def find_changes(
     case = only_case(request.definitions, request.selection)
     # Times decide nothing, and take longer than counts.
     request = attrs.evolve(request, settings=attrs.evolve(request.settings, times=False))
-    measurer = StoreBuildMeasurer(request, store, observer, case)
-    candidates = Candidates(
-        list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
-    )
-    result = bisect(len(makers), candidates)
-    return Found.of(makers, candidates, result, is_sound=measurer.is_sound)
+    return bisect(makers, case.key, StoreBuildMeasurer(request, store, observer, case))
 
 
 def only_case(definitions: Definitions, selection: Selection) -> Case:
@@ -109,3 +122,120 @@ def only_case(definitions: Definitions, selection: Selection) -> Case:
     cases = load_cases(definitions, selection)
     only_key([case.key for case in cases], selection)
     return cases[0]
+
+
+def bisect(
+    makers: Mapping[str, Callable[[], Build]], key: CaseKey, measurer: BuildMeasurer
+) -> Found:
+    """Search builds for changes of a case; a build that cannot be made raises `BuildError`.
+
+    All are found whose intervals have ends that differ; those that cancel each other out can be
+    missed.
+    """
+    search = _Search([*makers.values()], key, measurer)
+    places = range(len(makers))
+    first = next(filter(search.works, places), None)
+    last = next(filter(search.works, reversed(places)), None)
+    changes: tuple[FoundChange, ...] = ()
+    if first is not None and last is not None:
+        changes = tuple(search.changes(first, last))
+    return Found(
+        *(key, tuple(makers), changes),
+        measured={place: side.fingerprint for place, side in sorted(search.sides.items())},
+        broken=dict(sorted(search.broken.items())),
+        measurements=search.measurements,
+        reused=search.reused,
+        is_sound=measurer.is_sound,
+    )
+
+
+@attrs.define
+class _Search:
+    makers: Sequence[Callable[[], Build]]
+    key: CaseKey
+    measurer: BuildMeasurer
+    measurements: int = 0
+    reused: int = 0
+    builds: dict[int, Build] = attrs.field(factory=dict)
+    sides: dict[int, Side] = attrs.field(factory=dict)
+    """The latest reading of each build that works."""
+    broken: dict[int, str] = attrs.field(factory=dict)
+    verified: dict[tuple[int, int], Difference] = attrs.field(factory=dict)
+
+    def works(self, place: int) -> bool:
+        """Whether a build starts, has torch, and counts the case; it is measured, unless it was."""
+        if place not in self.sides and place not in self.broken:
+            try:
+                build = self.builds[place] = self.makers[place]()
+                side = self.measurer.known(build)
+                if side is not None:
+                    self.reused += 1
+                else:
+                    self.measurements += 1
+                    side = self.measurer.measure([build])[build.name]
+            except BuildError as error:
+                self.broken[place] = error.message
+                return False
+            why = self._fault(side)
+            if why is None:
+                self.sides[place] = side
+            else:
+                self.broken[place] = why
+        return place in self.sides
+
+    def changes(self, before: int, after: int) -> Iterator[FoundChange]:
+        """The changes between two measured builds."""
+        if not self._difference(before, after).is_change:
+            return
+        centre = (before + after) / 2
+        places = sorted(range(before + 1, after), key=lambda place: (abs(place - centre), place))
+        middle = next(filter(self.works, places), None)
+        found: list[FoundChange] = []
+        if middle is not None:
+            found = [*self.changes(before, middle), *self.changes(middle, after)]
+        yield from found
+        # Readings may have been replaced meanwhile, so the ends are compared anew.
+        if found or not self._difference(before, after).is_change:
+            return
+        difference = self._verify(before, after)
+        if difference.is_change:
+            broken = tuple(place for place in sorted(self.broken) if before < place < after)
+            yield FoundChange(before, after, difference, broken, gradual=middle is not None)
+
+    def _difference(self, before: int, after: int) -> Difference:
+        """What is said of the case on two measured builds; as it was verified, where it was."""
+        known = self.verified.get((before, after))
+        if known is not None:
+            return known
+        (found,) = self.measurer.compare(self.sides[before], self.sides[after]).differences
+        return found
+
+    def _verify(self, before: int, after: int) -> Difference:
+        """Measure both once more, by turns in fresh servers, then in other memory layouts.
+
+        Where that fails, what was read first stands, unverified.
+        """
+        self.measurements += 2
+        builds = self.builds[before], self.builds[after]
+        try:
+            sides = self.measurer.measure(builds)
+        except BuildError:
+            return self._difference(before, after)
+        base, new = (sides[build.name] for build in builds)
+        if self._fault(base) or self._fault(new):
+            return self._difference(before, after)
+        checked = self.measurer.check(self.measurer.compare(base, new))
+        self.sides[before], self.sides[after] = checked.base, checked.new
+        (found,) = checked.differences
+        self.verified[before, after] = found
+        return found
+
+    def _fault(self, side: Side) -> str | None:
+        """Why a side has no count of the case; None where it has one."""
+        record = side.records.get(self.key)
+        if record is None:
+            return "the case was not measured"
+        outcome = record.outcome
+        if outcome.status is not Status.OK:
+            return outcome.failure.summary if outcome.failure else outcome.status.value
+        return None if outcome.instructions is not None else "the case was not counted"

@@ -19,7 +19,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.comparing import ComparisonRequest, measure_sides, verify
+from instruction_counts.session.comparing import ComparisonRequest, judged, verify
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
 from instruction_counts.storage.store import Store
@@ -145,9 +145,13 @@ class StoreBuildMeasurer:
         request = self.request
         cases = load_cases(request.definitions, request.selection)
         self._runner = BuildRunner.of(builds, request.settings, self.observer, self.store)
-        measured = measure_sides(self._runner, cases)
+        measured = self._runner.run(self._runner.orders(cases, skip=True))
         self.is_sound = self.is_sound and measured.is_sound
         return measured.finished()
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """See `BuildMeasurer`."""
+        return judged(base, new, self.request.min_effect, self.store.completed)
 
     def check(self, comparison: Comparison) -> Comparison:
         """See `BuildMeasurer`."""

@@ -24,7 +24,6 @@ from instruction_counts.engines.engine import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
-from instruction_counts.execution.order import Budget
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import lanes_named
 from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
@@ -54,6 +53,8 @@ class MeasurementSettings:
     retries: int = 1
     counts: bool = True
     times: bool = True
+    keeps_servers: bool = True
+    """Whether servers may be those of an earlier command, and outlive this one."""
     lanes: str = DEFAULT_LANES
     """Where cases are measured: one of the kinds of lanes that are registered."""
 
@@ -141,16 +142,13 @@ class BuildRunner:
         return [order for row in zip(*plans, strict=True) for order in row]
 
     def _plan(
-        self,
-        facts: BuildFacts,
-        cases: Sequence[Case],
-        skip: bool,
-        resources: bool | None,
-    ) -> list[WorkOrder]:
+        self, facts: BuildFacts, cases: Sequence[Case], skip: bool, resources: bool | None
+    ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
         refusals = runtime_refusals(build, {case.autolabels.runtime for case in cases})
-        orders = [
-            settings.order(
+        lacks = tuple(missing(facts, engine_named(settings.engine).needs))
+        for case in cases:
+            order = settings.order(
                 *(case, build),
                 counts=settings.counts,
                 times=settings.times,
@@ -158,22 +156,14 @@ class BuildRunner:
                 executed=settings.counts,
                 resources=isinstance(case.subject, Operator) if resources is None else resources,
             )
-            for case in cases
-        ]
-        for requirement in missing(facts, engine_named(settings.engine).needs):
-            affected = [order for order in orders if requirement.affects(order)]
-            if affected and not skip:
-                remedy = f"{requirement.remedy}     or  --skip-unavailable"
-                raise BuildError(requirement.what, remedy)
-            orders = [
-                requirement.reduced(order) if order in affected else order for order in orders
-            ]
-        return [
-            order
-            if order.refusal
-            else attrs.evolve(order, refusal=refusals.get(order.case.autolabels.runtime, ""))
-            for order in orders
-        ]
+            for requirement in lacks:
+                if requirement.affects(order):
+                    if not skip:
+                        remedy = f"{requirement.remedy}     or  --skip-unavailable"
+                        raise BuildError(requirement.what, remedy)
+                    order = requirement.reduced(order)
+            refusal = order.refusal or refusals.get(case.autolabels.runtime, "")
+            yield attrs.evolve(order, refusal=refusal)
 
     def run(
         self,
@@ -206,7 +196,7 @@ class BuildRunner:
                 *(self.settings.engine, lanes, exporters, self.observer, self.recorder),
                 durations=Cache().root / "durations.json",
                 machine=lanes.machine() if asks else None,
-                budget=None if time_budget_s is None else Budget(time_budget_s),
+                budget_s=time_budget_s,
                 folders={facts.build.name: facts.package_folder for facts in self.facts},
             )
             found = measured.execute(orders, done)
@@ -216,11 +206,12 @@ class BuildRunner:
                 f"code: {files.summary}\n"
                 "  Measure again; a statement must not write into the build."
             )
-        budgets = [budget for case in found.run.cases if (budget := case.outcome.skipped_by_budget)]
-        if budgets and all(case.outcome.status is Status.SKIPPED for case in found.run.cases):
+        outcomes = [case.outcome for case in found.run.cases]
+        budget = next(filter(None, (outcome.skipped_by_budget for outcome in outcomes)), "")
+        if budget and all(outcome.status is Status.SKIPPED for outcome in outcomes):
             # Else a run that measured nothing would be taken for one that found nothing.
             raise UsageError(
-                f"no case was measured within the time budget of {budgets[0]}",
+                f"no case was measured within the time budget of {budget}",
                 "The servers of a build take about 20 s to start. Give more.",
             )
         return found
@@ -248,7 +239,9 @@ class BuildRunner:
             return
         settings = self.settings
         profile = Profile(
-            settings.allocator, settings.pin_isa or "", layout, callgrind_out=callgrind_out
+            *(settings.allocator, settings.pin_isa or "", layout),
+            keeps_servers=settings.keeps_servers,
+            callgrind_out=callgrind_out,
         )
         asked = Opening(
             *(settings.engine, self.facts, profile, settings.jobs, settings.cores),
@@ -265,13 +258,9 @@ RunnerOf: TypeAlias = Callable[..., BuildRunner]
 def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
     """One line that says what is measured, and how."""
     fingerprint = facts.fingerprint
-    parts = [
-        f"torch {fingerprint.torch}",
-        f"Python {fingerprint.python}",
-        fingerprint.valgrind or "no valgrind",
-        f"{lanes} worker{'' if lanes == 1 else 's'}",
-        f"hermetic v{fingerprint.profile_version}",
-        f"engine {engine}",
-    ]
     name = "" if facts.build.name == DEFAULT_NAME else f"{facts.build.name}: "
-    return name + " · ".join(parts)
+    return (
+        f"{name}torch {fingerprint.torch} · Python {fingerprint.python} · "
+        f"{fingerprint.valgrind or 'no valgrind'} · {lanes} worker{'' if lanes == 1 else 's'} · "
+        f"hermetic v{fingerprint.profile_version} · engine {engine}"
+    )

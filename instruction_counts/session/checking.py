@@ -28,9 +28,9 @@ from instruction_counts.session.comparing import (
     ComparisonRequest,
     can_verify,
     count_again,
-    measure_sides,
+    measure_and_judge,
 )
-from instruction_counts.session.sides import LazyStore, Runs, read_side
+from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import load_cases
 
 
@@ -151,19 +151,23 @@ def check_side(
     fingerprint = how.settings.fingerprint(facts)
     request.compared(Side(asked.name, how.settings.engine, fingerprint, {}), as_it_is)
     cases = load_cases(how.definitions, how.selection)
+
+    def verify(comparison: Comparison) -> Comparison:
+        if not comparison.suspects or not can_verify(kept):
+            return comparison
+        return count_again(  # the baseline remembers its own layouts
+            *(kept, cases, comparison, how.layouts),
+            lambda again: verified_against(comparison, request.baseline, again.counts[0]),
+        )
+
     with runner.keeping() as kept:
-        measured = measure_sides(kept, cases, how.time_budget_s)
-        comparison = request.compared(measured.sides[asked.name], kept.completed)
-        interrupted = measured.interrupted
-        if comparison.suspects and how.layouts != 0 and not interrupted and can_verify(kept):
-            try:  # the baseline remembers its own layouts
-                comparison = count_again(
-                    *(kept, cases, comparison, how.layouts),
-                    lambda again: verified_against(comparison, request.baseline, again.counts[0]),
-                )
-            except KeyboardInterrupt:
-                interrupted = True
-    return request.check(Compared(comparison, interrupted, measured.is_sound))
+        return request.check(
+            measure_and_judge(
+                *(kept, cases, how),
+                lambda measured: request.compared(measured[asked.name], kept.completed),
+                verify,
+            )
+        )
 
 
 def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
@@ -186,7 +190,7 @@ def accept_run(
     run: str | Side,
     file: Path,
     selection: Selection,
-    runs: Runs,
+    runs: LazyStore,
     *,
     prune: bool = False,
     allow_different: bool = False,
@@ -197,11 +201,10 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
-    before = read_baseline(file) if file.exists() else None
     return accept(
-        before,
+        read_baseline(file) if file.exists() else None,
         narrowed(read_side(run, runs), selection),
-        selected_cases(before, selection).cases if before is not None else {},
+        selection,
         prune=prune,
         allow_different=allow_different,
         complete=runs.completed,

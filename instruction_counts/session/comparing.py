@@ -27,12 +27,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
-from instruction_counts.session.builds import (
-    BuildRunner,
-    MeasurementSettings,
-    RunnerOf,
-)
-from instruction_counts.session.measuring import MeasuredRun
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.session.verification import FRESH_SERVERS, Recounted, outputs_of, recount
 from instruction_counts.sources.definitions import Definitions, load_cases
@@ -107,37 +102,44 @@ def compare_sides(
         side if isinstance(side, Build) else _known_side(side, request, runs)
         for side in (base, new)
     ]
-    complete = runs.completed
+
+    def judge(measured: Mapping[str, Side]) -> Comparison:
+        before, after = (measured[it.name] if isinstance(it, Build) else it for it in known)
+        return judged(before, after, request.min_effect, runs.completed)
+
     if not builds:
-        before, after = (side for side in known if isinstance(side, Side))
-        return Compared(judged(before, after, request.min_effect, complete))
+        return Compared(judge({}))
     cases = load_cases(request.definitions, request.selection)
     store = runs.opened() if request.stores else None
     with runner_of(builds, request.settings, observer, store).keeping() as runner:
-        measured = measure_sides(runner, cases, request.time_budget_s)
-        before, after = (
-            measured.sides[side.name] if isinstance(side, Build) else side for side in known
-        )
-        interrupted = measured.interrupted
-        comparison = judged(before, after, request.min_effect, complete)
-        if len(builds) == 2 and request.layouts != 0 and not interrupted:
-            try:
-                comparison = verify(runner, cases, comparison, request.layouts)
-            except KeyboardInterrupt:
-                interrupted = True
-    return Compared(comparison, interrupted, measured.is_sound, measured.run_id, runner.names)
+        check = functools.partial(verify, runner, cases, layouts=request.layouts)
+        return measure_and_judge(runner, cases, request, judge, check if len(builds) == 2 else None)
 
 
-def measure_sides(
-    runner: BuildRunner, cases: Sequence[Case], time_budget_s: float | None = None
-) -> MeasuredRun:
-    """Measure builds by turns; what one of them cannot run is a case that was skipped.
+def measure_and_judge(
+    runner: BuildRunner,
+    cases: Sequence[Case],
+    request: ComparisonRequest,
+    judge: Callable[[Mapping[str, Side]], Comparison],
+    check: Callable[[Comparison], Comparison] | None,
+) -> Compared:
+    """Measure builds, ``judge`` them by their names, and ``check`` that, unless interrupted.
+
+    What a build cannot run is a case that was skipped.
 
     Raises:
         UsageError: the budget of time was used up before the first case started.
         BuildError: an engine cannot start.
     """
-    return runner.run(runner.orders(cases, skip=True), time_budget_s=time_budget_s)
+    orders = runner.orders(cases, skip=True)
+    measured = runner.run(orders, time_budget_s=request.time_budget_s)
+    comparison, interrupted = judge(measured.sides), measured.interrupted
+    if check is not None and request.layouts != 0 and not interrupted:
+        try:
+            comparison = check(comparison)
+        except KeyboardInterrupt:
+            interrupted = True
+    return Compared(comparison, interrupted, measured.is_sound, measured.run_id, runner.names)
 
 
 def judged(base: Side, new: Side, min_effect: Effect, complete: Complete) -> Comparison:
@@ -154,18 +156,11 @@ def verify(
     """
     if not comparison.suspects or not can_verify(runner):
         return comparison
-    cpp = [
-        case
-        for case in _cases_of(cases, comparison.suspects)
-        if case.autolabels.language is Language.CPP
-    ]
+    suspects = _cases_of(cases, comparison.suspects)
+    cpp = [case for case in suspects if case.autolabels.language is Language.CPP]
     if cpp:
-        base, new = (
-            with_outputs(side, found)
-            for side, found in zip(
-                (comparison.base, comparison.new), outputs_of(runner, cpp), strict=True
-            )
-        )
+        outputs = zip((comparison.base, comparison.new), outputs_of(runner, cpp), strict=True)
+        base, new = (with_outputs(side, found) for side, found in outputs)
         comparison = judged(base, new, comparison.min_effect, runner.completed)
     return count_again(
         *(runner, cases, comparison, layouts),
@@ -178,12 +173,12 @@ def verify(
 def can_verify(runner: BuildRunner) -> bool:
     """Whether the engine can count in other layouts; where not, the observer learns it."""
     engine = runner.settings.engine
-    if engine_named(engine).can(Ability.LAYOUTS):
-        return True
-    runner.observer.note(
-        f"Candidates are not verified: the {engine} engine has only one memory layout."
-    )
-    return False
+    can = engine_named(engine).can(Ability.LAYOUTS)
+    if not can:
+        runner.observer.note(
+            f"Candidates are not verified: the {engine} engine has only one memory layout."
+        )
+    return can
 
 
 def count_again(
@@ -229,7 +224,7 @@ def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) 
     side = narrowed(read_side(asked, runs), request.selection)
     if not request.defined_only:
         return side
-    keys = frozenset(case.key for case in load_cases(request.definitions, request.selection))
+    keys = {case.key for case in load_cases(request.definitions, request.selection)}
     kept = {key: record for key, record in side.records.items() if key in keys}
     if not kept:
         problem = f"{side.title} contains no cases from these definitions"

@@ -7,9 +7,9 @@ Nothing is imported: a process of this interpreter parses the files.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 
@@ -87,12 +87,8 @@ def _costs(key: CaseKey, side: Side) -> FunctionCosts:
 # Source
 
 
-Ask: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Asks for functions in files: the request and the answer of ``worker/source_lines.py``."""
-
-
 def ask_worker(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a process of this interpreter finds.
+    """What a process of this interpreter finds: see ``worker/source_lines.py``.
 
     Raises:
         BuildError: it does not answer.
@@ -101,7 +97,10 @@ def ask_worker(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def source_changes(
-    key: CaseKey, base: Side, new: Side, ask: Ask = ask_worker
+    key: CaseKey,
+    base: Side,
+    new: Side,
+    ask: Callable[[Mapping[str, Any]], Mapping[str, Any]] = ask_worker,
 ) -> tuple[SourceChange, ...]:
     """The functions that were edited or that one side alone executes, the largest change first.
 
@@ -115,17 +114,16 @@ def source_changes(
         for change in executed_changes(before, after)
         if change.kind is CauseKind.PYTHON and (change.edited or not (change.base and change.new))
     ]
-    wanted = []
-    for change in changes:
-        wanted.append(_Wanted("base", base.package_folder, _own(change, before, after)))
-        wanted.append(_Wanted("new", new.package_folder, _own(change, after, before)))
+    wanted = [
+        _Wanted(role, side.package_folder, _own(change, mine, theirs))
+        for change in changes
+        for role, side, mine, theirs in (("base", base, before, after), ("new", new, after, before))
+    ]
     asked = [item.request for item in wanted if item.path]
-    answer: Mapping[str, Any] = {"python": "", "functions": ()}
-    if asked:
-        answer = ask({"functions": asked})
+    answer: Mapping[str, Any] = ask({"functions": asked}) if asked else {"functions": ()}
     answers = iter(answer["functions"])
     # Changes are of one Python on both sides; digests of another one are others.
-    unchecked = "" if answer["python"] == before.python else before.python
+    unchecked = "" if answer.get("python") == before.python else before.python
     found = [item.lines(next(answers) if item.path else None, unchecked) for item in wanted]
     return tuple(
         SourceChange(
@@ -138,16 +136,14 @@ def source_changes(
 
 def _own(change: Cause, mine: Executed, theirs: Executed) -> PythonFunction | None:
     """The first function of that name that one side executes, and not the other."""
-    known, found = (
-        [
-            function
-            for function in executed.functions or ()
-            if (function.file, function.name) == (change.where, change.name)
-        ]
-        for executed in (theirs, mine)
-    )
-    digests = {function.digest for function in known}
-    return next((function for function in found if function.digest not in digests), None)
+    known = {function.digest for function in _called(change, theirs)}
+    return next((found for found in _called(change, mine) if found.digest not in known), None)
+
+
+def _called(change: Cause, executed: Executed) -> Iterator[PythonFunction]:
+    for function in executed.functions or ():
+        if (function.file, function.name) == (change.where, change.name):
+            yield function
 
 
 @attrs.frozen

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -26,9 +25,9 @@ from instruction_counts.domain.records import (
     as_it_is,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.events import Finished, Observer
+from instruction_counts.execution.events import Finished, Observer, Started
 from instruction_counts.execution.lanes import Lanes
-from instruction_counts.execution.order import Budget, longest_first, note_durations, read_durations
+from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.scheduler import execute, refused
 from instruction_counts.session.recording import Recording
 from instruction_counts.storage.store import Store
@@ -43,6 +42,34 @@ class Exporter(Protocol):
         Raises:
             UsageError: it cannot be written.
         """
+
+
+def carried_out(
+    orders: Iterable[WorkOrder], lanes: Lanes, observer: Observer, budget_s: float | None = None
+) -> Generator[Finished]:
+    """What becomes of ``orders``; each is shown once the caller has dealt with it.
+
+    What the lanes refuse or a budget skips is not shown.
+    """
+    possible = []
+    for order in orders:
+        outcome = refused(order, lanes)
+        if outcome is None:
+            possible.append(order)
+        else:
+            yield Finished(order, outcome)
+    with (
+        contextlib.closing(execute(possible, lanes, budget_s=budget_s)) as events,
+        observer.progress(len(possible)) as progress,
+    ):
+        for event in events:
+            if isinstance(event, Started):
+                progress.show(event)
+                continue
+            finished = Finished(event.order, as_expected(event.order.case, event.outcome))
+            yield finished
+            if not finished.outcome.skipped_by_budget:
+                progress.show(finished)
 
 
 def remaining(orders: Iterable[WorkOrder], done: Run | None) -> list[WorkOrder]:
@@ -109,20 +136,18 @@ class Measured:
     _durations: Path | None = None
     """Where it is noted how long cases take."""
     _machine: Machine | None = None
-    _budget: Budget | None = None
+    _budget_s: float | None = None
     _folders: Mapping[str, str] = attrs.field(factory=dict)
     """Where the packages of each build are."""
     _unsaved: set[Exporter] = attrs.field(factory=set, init=False)
     """Those that could not write the last state of the run."""
-    _records: list[Record] = attrs.field(factory=list, init=False)
+    _records: dict[Identity, Record] = attrs.field(factory=dict, init=False)
     _changed_files: dict[str, ChangedFiles] = attrs.field(factory=dict, init=False)
     _recording: Recording | None = attrs.field(default=None, init=False)
     _before: Run | None = attrs.field(default=None, init=False)
-    _started_at: str = attrs.field(init=False)
-
-    @_started_at.default
-    def _now(self) -> str:
-        return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    _started_at: str = attrs.field(
+        factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"), init=False
+    )
 
     @property
     def run(self) -> Run:
@@ -130,10 +155,11 @@ class Measured:
         builds, machine, folders = dict(self._lanes.fingerprints), self._machine, self._folders
         if self._before is not None:
             before = self._before
-            builds = {**before.builds, **builds}
             builds = {name: _completed(build, before, name) for name, build in builds.items()}
-            machine, folders = machine or before.machine, {**before.package_folders, **folders}
-        start = __version__, self.engine, builds, tuple(self._records), self._started_at, machine
+            builds, folders = {**before.builds, **builds}, {**before.package_folders, **folders}
+            machine = machine or before.machine
+        records = tuple(self._records.values())
+        start = __version__, self.engine, builds, records, self._started_at, machine
         return Run(*start, self._changed_files, dict(folders))
 
     def execute(self, orders: Sequence[WorkOrder], done: Run | None = None) -> MeasuredRun:
@@ -148,38 +174,45 @@ class Measured:
         waiting = remaining(orders, done)
         if done is not None:
             self._go_on_from(done)
-            asked = {(order.build.name, order.case.key) for order in waiting}
-            self._records = [record for record in done.cases if record.identity not in asked]
+            self._records = {record.identity: record for record in done.cases}
+            for order in waiting:
+                self._records.pop((order.build.name, order.case.key), None)
         if self._durations is not None:
             known = read_durations(self._durations)
-            if self._budget is None:
-                waiting = longest_first(waiting, known)
-            else:  # as many cases as possible fit
-                waiting.sort(key=lambda order: known.get(order.case.definition_hash, math.inf))
+            waiting = longest_first(waiting, known, in_budget=self._budget_s is not None)
         if self._recorder is not None:
             number = self._recorder.begin(self.run)
             self._recording = Recording(number, self._recorder, self._observer)
         interrupted = True
         try:
-            self._measure(waiting)
+            events = carried_out(waiting, self._lanes, self._observer, self._budget_s)
+            with contextlib.closing(events):
+                for event in events:
+                    self._add(event)
             interrupted = False
         except KeyboardInterrupt:
             pass
         finally:
             self._changed_files |= self._lanes.changed_files()
             # Lanes finish in any order; files and tables follow the definitions.
-            places = {(order.build.name, order.case.key): at for at, order in enumerate(orders)}
-            self._records.sort(key=lambda record: places.get(record.identity, len(places)))
+            asked = ((order.build.name, order.case.key) for order in orders)
+            first = {key: self._records[key] for key in asked if key in self._records}
+            self._records = {**first, **self._records}
             if self._recording is not None:
                 self._recording.finish(self.run, interrupted=interrupted)
             self._save(final=True)
-            self._note_durations()
+            if self._durations is not None:
+                known = {
+                    record.definition_hash: record.outcome.duration_s
+                    for record in self._records.values()
+                    if record.outcome.status is not Status.SKIPPED
+                }
+                note_durations(self._durations, known)
         recording = self._recording
         return MeasuredRun(
-            *(self.run, tuple(orders), None if recording is None else recording.run_id),
-            interrupted,
-            frozenset(self._unsaved),
-            recording is None or recording.is_complete,
+            *(self.run, tuple(orders), recording.run_id if recording else None, interrupted),
+            unsaved=frozenset(self._unsaved),
+            is_stored=recording is None or recording.is_complete,
         )
 
     def _go_on_from(self, done: Run) -> None:
@@ -194,49 +227,13 @@ class Measured:
                 )
         self._before, self._changed_files = done, dict(done.changed_files)
 
-    def _measure(self, orders: Sequence[WorkOrder]) -> None:
-        possible = []
-        for order in orders:
-            outcome = refused(order, self._lanes)
-            if outcome is None:
-                possible.append(order)
-            else:
-                self._add(Finished(order, outcome))
-        with (
-            contextlib.closing(execute(possible, self._lanes, budget=self._budget)) as events,
-            self._observer.progress(len(possible)) as progress,
-        ):
-            for event in events:
-                if not isinstance(event, Finished):
-                    progress.show(event)
-                    continue
-                finished = Finished(event.order, as_expected(event.order.case, event.outcome))
-                self._add(finished)
-                if not finished.outcome.skipped_by_budget:
-                    progress.show(finished)
-
     def _add(self, event: Finished) -> None:
         record = Record.of(event.order.case, event.order.build.name, event.outcome)
-        self._records.append(record)
+        self._records[record.identity] = record
         if self._recording is not None:
-            # What is stored need not stay in memory: a run may have any number of cases. Nearly
-            # always it is the last one.
-            stored = dict(self._recording.add(record))
-            for place in reversed(range(len(self._records))):
-                if not stored:
-                    break
-                light = stored.pop(self._records[place].identity, None)
-                self._records[place] = light or self._records[place]
+            # What is stored need not stay in memory: a run may have any number of cases.
+            self._records.update(self._recording.add(record))
         self._save(final=False)
-
-    def _note_durations(self) -> None:
-        if self._durations is not None:
-            known = {
-                record.definition_hash: record.outcome.duration_s
-                for record in self._records
-                if record.outcome.status is not Status.SKIPPED
-            }
-            note_durations(self._durations, known)
 
     def _save(self, *, final: bool) -> None:
         # A file that could not be written is reported once, and tried again only at the end:
@@ -257,9 +254,9 @@ class Measured:
 
 def _completed(now: Fingerprint, before: Run, build: str) -> Fingerprint:
     """The fingerprint with what was known of earlier counts, where no server started since."""
-    if now.counted_capability or build not in before.builds:
+    then = before.builds.get(build)
+    if now.counted_capability or then is None:
         return now
-    then = before.builds[build]
     return attrs.evolve(now, **{name: getattr(then, name) for name in KNOWN_LATER})
 
 

@@ -13,7 +13,7 @@ from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
-from instruction_counts.session.sides import Runs, read_side
+from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.inputs import check, inputs_of, parse_input, parse_source
 from instruction_counts.sources.models.layers import (
     ModelTrace,
@@ -90,7 +90,7 @@ def predict_models(
     run: str,
     models: Sequence[str],
     modes: tuple[Language, AutogradMode],
-    runs: Runs,
+    runs: LazyStore,
     observer: Observer,
 ) -> list[MeasuredModel]:
     """The layers of each of ``models`` of a stored run or a result file; of none, of all.
@@ -102,14 +102,14 @@ def predict_models(
     """
     side = read_side(run, runs)
     found = [measured(side.records.values(), name, *modes) for name in _names(side, models)]
-    missing = [model for model in found if not (model.layers and model.has_autograd)]
-    present = [model for model in found if model.layers and model.has_autograd]
+    present = [each for each in found if (each.layers or each.missing) and each.has_autograd]
+    missing = [model for model in found if model not in present]
     if missing:
         names = ", ".join(model.model for model in missing)
         spelled = ", ".join(mode.option for mode in modes)
         text = f"{side.title} has no layers of {names} in {spelled}"
         if models or not present:
-            has_layers = any(model.layers for model in missing)
+            has_layers = any(model.layers or model.missing for model in missing)
             written = f"a file that generate wrote{' with --backward' if has_layers else ''}"
             raise UsageError(text, f"Measure {written}:", "run --definitions FILE")
         observer.note(text)

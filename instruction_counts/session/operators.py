@@ -1,4 +1,4 @@
-"""Operators: which of a build have an entry, and one of them over a range of sizes."""
+"""One operator over a range of sizes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ from instruction_counts.domain.selection import Selection, select
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.sources.operators.calls import Overrides, calls
-from instruction_counts.sources.operators.catalogue import (
-    Coverage,
-    Schemas,
-    coverage,
-    load_public_operators,
-    load_schemas,
-)
+from instruction_counts.sources.operators.catalogue import Schemas, load_schemas
 from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Template
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.sizes import (
@@ -133,17 +127,3 @@ def _one_entry(operator: str, file: Path | None) -> OperatorEntry:
         names = ", ".join(entry.name for entry in entries[:5])
         raise UsageError(f"{operator} matches several operators: {names}", "Name one of them.")
     return (exact or list(entries))[0]
-
-
-def find_coverage(
-    build: Build, categories: Sequence[str] = (), file: Path | None = None
-) -> Coverage:
-    """The coverage of the public operators of ``build``, all or those of some categories.
-
-    Raises:
-        BuildError: the build cannot be asked.
-        DataError: the file of operators is not one.
-        UsageError: there is no such category.
-    """
-    entries = read_operators(file or standard_file())
-    return coverage(load_public_operators(build), entries, categories)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -47,62 +46,47 @@ class Recording:
         Returns what is stored now, as it can stay in memory.
         """
         self._waiting[record.identity] = record
-        return self._store_waiting() if self._clock() >= self._next else {}
+        stored: dict[Identity, Record] = {}
+        begin = self._clock()
+        if begin < self._next:
+            return stored
+        for identity, waiting in list(self._waiting.items()):
+            try:
+                stored[identity] = self._store.add(self.run_id, waiting)
+            except UsageError as error:
+                # Next time the others come first, should it be that only this one does not fit.
+                self._waiting[identity] = self._waiting.pop(identity)
+                now = self._clock()
+                self._next = now + _PAUSE * (now - begin)
+                if not self._is_reported:
+                    self._is_reported = True
+                    self._observer.error(
+                        "Results cannot be stored now; they stay in memory, and it is tried again "
+                        f"with each case: {error}"
+                    )
+                return stored
+            del self._waiting[identity]
+        self._tell_recovery()
+        return stored
 
     def finish(self, run: Run, *, interrupted: bool) -> None:
         """Store the end of the run, and whatever is not stored yet."""
         try:
             self._store.finish(self.run_id, run, interrupted=interrupted)
         except UsageError as error:
-            problem = error.message
+            file = self._keep(run, self._store.completed)
+            again = "No file could be written either."
+            if file is not None:
+                again = (
+                    f"All of its results are in {file}. When the database can be written: "
+                    f"{program_name()} runs import {shlex.quote(str(file))}"
+                )
+            self._observer.error(
+                f"Run {self.run_id} is not stored as a whole: {error.message}\n  {again}"
+            )
         else:
-            self._waiting.clear()
             self.is_complete = True
             self._tell_recovery()
-            return
-        while self._waiting and self._store_waiting():
-            pass
-        kept = tuple(record for record in run.cases if record.identity not in self._waiting)
-        is_whole = len(kept) == len(run.cases)
-        with contextlib.suppress(UsageError):
-            fitting = attrs.evolve(run, cases=kept)
-            self._store.finish(self.run_id, fitting, interrupted=interrupted or not is_whole)
-            self.is_complete = is_whole
-        if self.is_complete:
-            return
-        file = self._keep(run, self._store.completed)
-        again = "No file could be written either."
-        if file is not None:
-            again = (
-                f"All of its results are in {file}. When the database can be written: "
-                f"{program_name()} runs import {shlex.quote(str(file))}"
-            )
-        self._observer.error(f"Run {self.run_id} is not stored as a whole: {problem}\n  {again}")
-
-    def _store_waiting(self) -> dict[Identity, Record]:
-        begin = self._clock()
-        stored: dict[Identity, Record] = {}
-        for identity, record in list(self._waiting.items()):
-            try:
-                stored[identity] = self._store.add(self.run_id, record)
-            except UsageError as error:
-                # Next time the others come first, should it be that only this one does not fit.
-                self._waiting[identity] = self._waiting.pop(identity)
-                now = self._clock()
-                self._next = now + _PAUSE * (now - begin)
-                self._tell(error)
-                return stored
-            del self._waiting[identity]
-        self._tell_recovery()
-        return stored
-
-    def _tell(self, error: UsageError) -> None:
-        if not self._is_reported:
-            self._is_reported = True
-            self._observer.error(
-                "Results cannot be stored now; they stay in memory, and it is tried again with "
-                f"each case: {error}"
-            )
 
     def _tell_recovery(self) -> None:
         if self._is_reported:

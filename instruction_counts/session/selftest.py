@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import shlex
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from instruction_counts.core.types import AutogradMode, Case, CaseKey, RuntimeMo
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
+from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.verification import recount
@@ -52,6 +54,12 @@ class CaseNoise:
         """Relative spread over all layouts."""
         return _spread((*self.repeats[:1], *self.layouts))
 
+    @property
+    def floor(self) -> Noise | None:
+        """What was seen to move the case; nothing is known of one that failed."""
+        is_known = None not in (*self.repeats, *self.layouts)
+        return Noise(self.noise, self.layout_spread, len(self.layouts)) if is_known else None
+
 
 @attrs.frozen
 class Condition:
@@ -60,6 +68,7 @@ class Condition:
     title: str
     busy: bool = False
     another_directory: bool = False
+    kept: bool = False
     variables: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
@@ -73,6 +82,7 @@ CONDITIONS = (
     Condition("under load on every core", busy=True),
     Condition("with a larger inherited environment", variables=_MANY_VARIABLES),
 )
+KEPT = Condition("servers that outlive a command", kept=True)
 
 
 def run_selftest(
@@ -86,13 +96,15 @@ def run_selftest(
         BuildError: the build cannot be used.
     """
     rounds: list[Run] = []
-    for condition in CONDITIONS:
+    for condition in (*CONDITIONS, *([KEPT] if keep_s() else [])):
         number = f"{len(cases)} case{'' if len(cases) == 1 else 's'}"
         runner.observer.note(f"{number}, {condition.title}")
         rounds.append(counted(cases, runner, condition, executed=not rounds))
     others = recount(runner, cases, layouts).counts[0] if layouts else []
     noises = noise_of(cases, rounds, others)
-    return noises, with_floors(rounds[0], noises)
+    floors = {noise.case.key: noise.floor for noise in noises}
+    records = (attrs.evolve(record, noise=floors.get(record.key)) for record in rounds[0].cases)
+    return noises, attrs.evolve(rounds[0], cases=tuple(records))
 
 
 def selftest_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:
@@ -134,17 +146,6 @@ def noise_of(
     return tuple(noises)
 
 
-def with_floors(run: Run, noises: Sequence[CaseNoise]) -> Run:
-    """The run with what was seen to move its cases; of one that failed, nothing is known."""
-    floors = {
-        noise.case.key: Noise(noise.noise, noise.layout_spread, len(noise.layouts))
-        for noise in noises
-        if None not in (*noise.repeats, *noise.layouts)
-    }
-    records = (attrs.evolve(record, noise=floors.get(record.key)) for record in run.cases)
-    return attrs.evolve(run, cases=tuple(records))
-
-
 def _spread(counts: Sequence[int | None]) -> float:
     known = [count for count in counts if count is not None]
     return min(1.0, (max(known) - min(known)) / max(1, *known)) if known else 0.0
@@ -162,11 +163,11 @@ def counted(
         if condition.busy:
             stack.enter_context(_load(available_cores()))
         stack.enter_context(_inherited(condition.variables))
+        settings = attrs.evolve(runner.settings, keeps_servers=condition.kept)
         orders = [
-            runner.settings.order(case, facts.build, times=False, executed=executed)
-            for case in cases
+            settings.order(case, facts.build, times=False, executed=executed) for case in cases
         ]
-        measured = attrs.evolve(runner, facts=(facts,)).run(orders)
+        measured = attrs.evolve(runner, facts=(facts,), settings=settings).run(orders)
     return measured.finished().run
 
 
@@ -215,8 +216,7 @@ def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
 
     Python takes what it finds there for its place, as in a copy.
     """
-    links = facts.links()
-    if links is None:
+    if (links := facts.links()) is None:
         return facts
     links.make(folder)
     build = links.linked(facts.build, folder)
@@ -229,19 +229,9 @@ def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
 
 @contextlib.contextmanager
 def _load(cores: Sequence[int]) -> Iterator[None]:
-    context = multiprocessing.get_context("spawn")
-    busy = [context.Process(target=_spin, args=(core,), daemon=True) for core in cores]
-    for process in busy:
-        process.start()
-    try:
+    spin = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+    with contextlib.ExitStack() as stack:
+        for core in cores:
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", spin, str(core)]))
+            stack.callback(busy.kill)
         yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.join()
-
-
-def _spin(core: int) -> None:
-    os.sched_setaffinity(0, {core})
-    while True:
-        pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
@@ -13,7 +13,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
-from instruction_counts.storage.store import LAST, Store, no_such_name
+from instruction_counts.storage.store import LAST, Store
 
 
 class LazyStore:
@@ -30,27 +30,14 @@ class LazyStore:
         if self._store is not None:
             self._store.close()
 
-    def find(self, text: str) -> int | None:
-        """See `Store.find`; where no option names a database and there is none, there is no run."""
-        store = self._existing()
-        return None if store is None else store.find(text)
-
-    def similar_tags(self, text: str) -> list[str]:
-        """See `Store.similar_tags`."""
-        store = self._existing()
-        return [] if store is None else store.similar_tags(text)
-
-    def _existing(self) -> Store | None:
+    def existing(self) -> Store | None:
+        """The store; None where no option names a database and there is none."""
         try:
             return self.opened(must_exist=True)
         except UsageError as error:
             if isinstance(error, DataError) or self._db is not None:
                 raise
             return None
-
-    def load(self, run_id: int, *, details: bool = True) -> Run:
-        """See `Store.load`."""
-        return self.opened(must_exist=True).load(run_id, details=details)
 
     def completed(self, record: Record) -> Record:
         """See `Store.completed`."""
@@ -64,12 +51,8 @@ class LazyStore:
         return self._store
 
 
-Runs: TypeAlias = LazyStore | Store
-"""Where stored runs come from."""
-
-
 def named_sides(
-    names: Sequence[str], builds: Sequence[Build], runs: Runs
+    names: Sequence[str], builds: Sequence[Build], runs: LazyStore
 ) -> tuple[Side | Build, Side | Build]:
     """The two sides that one or two names say: a build to measure, or what was measured.
 
@@ -93,10 +76,7 @@ def named_sides(
             "Name another one.",
         )
     what = "a build, an interpreter, a JSON file"
-    base, new = (
-        build or read_side(name, runs, what) for build, name in zip(found, names, strict=True)
-    )
-    return base, new
+    return found[0] or read_side(names[0], runs, what), found[1] or read_side(names[1], runs, what)
 
 
 def _interpreter(name: str, role: str) -> Build | None:
@@ -114,21 +94,21 @@ def _interpreter(name: str, role: str) -> Build | None:
     return parse_build(f"{role}={name}") if can_start else None
 
 
-def read_sides(names: Sequence[str], runs: Runs) -> tuple[Side, ...]:
+def read_sides(names: Sequence[str], runs: LazyStore) -> tuple[Side, ...]:
     """The sides of these names; of a single one that is a run of two builds, both.
 
     Raises:
         UsageError, DataError: as `read_side`.
     """
     if len(names) == 1:
-        run, run_id, build = _find(names[0], runs)
+        run, run_id, build = _find(names[0], runs, "a JSON file")
         if build is None and len(run.builds) == 2:
             title = _title(names[0], run_id)
             return tuple(side_of(run, name, f"{title}, {name}", run_id) for name in run.builds)
     return tuple(read_side(name, runs) for name in names)
 
 
-def read_side(text: str | Side, runs: Runs, what: str = "a JSON file") -> Side:
+def read_side(text: str | Side, runs: LazyStore, what: str = "a JSON file") -> Side:
     """The side that ``text`` is, or names: a JSON file, or the number or tag of a stored run.
 
     Where the run has several builds, ``:NAME`` after it says which. ``what`` is what else it could
@@ -154,7 +134,9 @@ def read_side(text: str | Side, runs: Runs, what: str = "a JSON file") -> Side:
     return side_of(run, build, _title(text, run_id), run_id)
 
 
-def find_run(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Path | int, str | None]:
+def find_run(
+    text: str, runs: LazyStore, what: str = "a JSON file"
+) -> tuple[Path | int, str | None]:
     """The file or the number of the run that ``text`` names, and the build after a colon.
 
     Raises:
@@ -170,16 +152,18 @@ def find_run(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Path | i
     for name, _ in names:
         if is_file_name(name):
             raise UsageError(f"there is no file {name}", "Write one:", "run --output FILE.json")
+    store = runs.existing()
     for name, build in names:
-        number = runs.find(name)
+        number = None if store is None else store.find(name)
         if number is not None:
             return number, build
     if text == LAST:
         raise UsageError("there is no last run: none is stored yet", "Store one:", "run")
-    raise no_such_name(f'"{text}" is neither {what} nor a stored run', runs.similar_tags(text))
+    problem = f'"{text}" is neither {what} nor a stored run'
+    raise UsageError(problem, "Stored runs and their tags:", "runs list")
 
 
-def find_whole_run(text: str, runs: Runs) -> Path | int:
+def find_whole_run(text: str, runs: LazyStore) -> Path | int:
     """The file or the number of the run that ``text`` names, which can be no build of one.
 
     Raises:
@@ -193,7 +177,7 @@ def find_whole_run(text: str, runs: Runs) -> Path | int:
     return place
 
 
-def stored_number(text: str, runs: Runs) -> int:
+def stored_number(text: str, runs: LazyStore) -> int:
     """The number of the stored run that ``text`` names.
 
     Raises:
@@ -205,16 +189,18 @@ def stored_number(text: str, runs: Runs) -> int:
     return place
 
 
-def load_run(place: Path | int, runs: Runs) -> Run:
+def load_run(place: Path | int, runs: LazyStore) -> Run:
     """The run at that place; a stored one without the details of its outcomes.
 
     Raises:
         DataError: the file or the database cannot be read.
     """
-    return read_json(place) if isinstance(place, Path) else runs.load(place, details=False)
+    if isinstance(place, Path):
+        return read_json(place)
+    return runs.opened(must_exist=True).load(place, details=False)
 
 
-def _find(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Run, int | None, str | None]:
+def _find(text: str, runs: LazyStore, what: str) -> tuple[Run, int | None, str | None]:
     place, build = find_run(text, runs, what)
     return load_run(place, runs), None if isinstance(place, Path) else place, build
 

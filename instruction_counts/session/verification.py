@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TypeVar
 
 import attrs
 
 from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.outcomes import FunctionCosts, Outcome, Output
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished
-from instruction_counts.execution.scheduler import execute, refused
 from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.measuring import carried_out
 
 _Known = TypeVar("_Known")
 
@@ -81,10 +80,10 @@ def recount(runner: BuildRunner, cases: Sequence[Case], layouts: int | None) -> 
             which = f"layouts {shared[0]} to {shared[-1]}"
         plural = "" if len(cases) == 1 else "s"
         runner.observer.note(f"Verifying {len(cases)} case{plural} in memory {which}")
-        with closing(_measure(runner, cases, shared, times=False)) as measured:
-            for order, outcome in measured:
-                if outcome.instructions is not None:
-                    found[order.build.name][order.layout - 1][order.case.key] = outcome
+        for done in _measure(runner, cases, shared, times=False):
+            order = done.order
+            if done.outcome.instructions is not None:
+                found[order.build.name][order.layout - 1][order.case.key] = done.outcome
     return Recounted([*found.values()])
 
 
@@ -93,16 +92,15 @@ def outputs_of(runner: BuildRunner, cases: Sequence[Case]) -> list[dict[CaseKey,
     runner.observer.note(f"Comparing what {len(cases)} C++ cases compute")
     options = {"counts": False, "times": False, "output": True, "cpp_output": True}
     found: dict[str, dict[CaseKey, Output]] = {name: {} for name in runner.names}
-    with closing(_measure(runner, cases, range(1), **options)) as measured:
-        for order, outcome in measured:
-            if outcome.output is not None:
-                found[order.build.name][order.case.key] = outcome.output
+    for done in _measure(runner, cases, range(1), **options):
+        if done.outcome.output is not None:
+            found[done.order.build.name][done.order.case.key] = done.outcome.output
     return list(found.values())
 
 
 def _measure(
     runner: BuildRunner, cases: Iterable[Case], layouts: range, **options: bool
-) -> Generator[tuple[WorkOrder, Outcome]]:
+) -> Iterator[Finished]:
     """Each case in each layout on each build; a single one is that of the servers, too."""
     orders = [
         runner.settings.order(case, facts.build, layout=layout, **options)
@@ -110,13 +108,8 @@ def _measure(
         for layout in layouts
         for facts in runner.facts
     ]
-    with ExitStack() as stack:
-        layout = layouts[0] if len(layouts) == 1 else 0
-        lanes = stack.enter_context(runner.lanes(layout=layout))
-        possible = [order for order in orders if refused(order, lanes) is None]
-        events = stack.enter_context(closing(execute(possible, lanes)))
-        progress = stack.enter_context(runner.observer.progress(len(possible)))
-        for event in events:
-            progress.show(event)
-            if isinstance(event, Finished):
-                yield event.order, event.outcome
+    with (
+        runner.lanes(layout=layouts[0] if len(layouts) == 1 else 0) as lanes,
+        closing(carried_out(orders, lanes, runner.observer)) as found,
+    ):
+        yield from found

@@ -1,40 +1,47 @@
-"""Watching builds as they come: what is new is measured, compared and reported once.
+"""Watching builds as they come: each is compared with the one before, and its steps are reported.
 
-How far a watch got is in a file between its runs. Format history: 1, the first.
+Each case is compared with the last build on which it had a count; where that cannot be, a notice
+says so. A suspect is a step only if it still differs when both builds are measured once more, and
+as it differs then; unverified only where that cannot be measured.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.execution.events import Observer
-from instruction_counts.history import watching
-from instruction_counts.history.watching import FoundStep, SeenBuild, State, WatchedBuilds
-from instruction_counts.reading.structure import read_as, require_version, strict_converter
 from instruction_counts.session.build_series import StoreBuildMeasurer, made_build, output_of
-from instruction_counts.session.comparing import ComparisonRequest, judged
+from instruction_counts.session.comparing import ComparisonRequest
+from instruction_counts.session.watch_state import (
+    Base,
+    FoundStep,
+    SeenBuild,
+    State,
+    held,
+    read_state,
+    state_file_of,
+    write_state,
+)
 from instruction_counts.storage.store import Store
-from instruction_counts.system.files import locked, write_atomically
-from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import program_name
 
-_VERSION = 1
+_NAMED = 3
+"""So many cases are named in a notice."""
 
 
 class Reporting(Protocol):
@@ -71,13 +78,6 @@ class WatchRequest:
         place = store.name if "://" in store.name else str(Path(store.name).resolve())
         return json.dumps([self.list_command, self.build_command, *cases, place])
 
-    def maker(self, state: State, observer: Observer) -> Callable[[str], Build]:
-        """What makes a build of a line that the list command prints."""
-        if self.build_command is None:
-            return _given_build
-        made = {base.build.python: base.build.name for base in state.bases[-1:]}
-        return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
-
 
 def watch(
     request: WatchRequest,
@@ -98,10 +98,13 @@ def watch(
     name = request.name(store)
     path = request.state_file or state_file_of(name)
     with held(path):
-        state = read_state(path, name)
-        builds = StoreWatchedBuilds(
-            request.maker(state, observer), StoreBuildMeasurer(request.compared, store, observer)
-        )
+        state, make = read_state(path, name), _given_build
+        if request.build_command is not None:
+            made = {base.build.python: base.build.name for base in state.bases[-1:]}
+            make = functools.partial(
+                made_build, request.build_command, made=made, notice=observer.note
+            )
+        builds = WatchedBuilds(make, StoreBuildMeasurer(request.compared, store, observer))
         save = functools.partial(write_state, path)
         looking = Looking(state, builds, reporting, save, observer.note)
         while True:
@@ -128,6 +131,79 @@ def _given_build(line: str) -> Build:
     return parse_build(line)
 
 
+def listed(source: str) -> str:
+    """What the command prints that lists the builds.
+
+    Raises:
+        BuildError: it fails.
+    """
+    status, output = output_of(source)
+    if status:
+        raise BuildError(f"--command ends with {status}", f"Try it: {source}")
+    return output
+
+
+@attrs.define
+class WatchedBuilds:
+    """Measures builds as `compare` does, and keeps them in the store.
+
+    Methods raise `BuildError` where a build cannot be made, does not start or has no torch.
+    """
+
+    make: Callable[[str], Build]
+    measurer: StoreBuildMeasurer
+
+    def measure(self, line: str) -> tuple[SeenBuild, Side]:
+        """Make and measure a build that was listed, and store what it cost."""
+        build = self.make(line)
+        measured = self.measurer.measured([build])
+        if measured.run_id is None or not measured.is_sound:
+            raise DataError(
+                f"{line} was measured, but could not be stored, or its files changed meanwhile",
+                "The next build is compared with what is stored. Remove the cause first.",
+            )
+        last = SeenBuild(line, build.name, build.python or "", measured.run_id)
+        return last, measured.sides[build.name]
+
+    def stored(self, last: SeenBuild) -> Side | None:
+        """What was measured of an earlier build; None, with a notice, where it was deleted."""
+        store, number = self.measurer.store, last.run_id
+        run = store.load(number, details=False) if store.find(str(number)) is not None else None
+        if run is None or last.name not in run.builds:
+            self.measurer.observer.note(
+                f"Run {number} has no {last.name}: nothing to compare with."
+            )
+            return None
+        return side_of(run, last.name, f"run {last.run_id}, {last.name}", last.run_id)
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """Judge what was measured, without measuring again."""
+        return self.measurer.compare(base, new)
+
+    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
+        """Measure cases once more on both builds, then in other memory layouts."""
+        self.measurer.observer.note(f"Measuring candidates once more: {len(keys)}")
+        request = self.measurer.request
+        labels = tuple(dict.fromkeys(key.path for key in keys))
+        again = attrs.evolve(
+            request,
+            selection=attrs.evolve(request.selection, only=labels),
+            settings=attrs.evolve(request.settings, times=False),
+        )
+        measurer = attrs.evolve(self.measurer, request=again)
+        # A command may call each build the same, say ``nightly``.
+        before = base.name if base.name != new.name else f"{base.name} before"
+        sides = measurer.measure([Build(before, base.python), Build(new.name, new.python)])
+        known = self.stored(base)
+        if known is not None and _torch_of(known) != _torch_of(sides[before]):
+            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
+        return measurer.check(measurer.compare(sides[before], sides[new.name]))
+
+
+def _torch_of(side: Side) -> tuple[str, str]:
+    return side.fingerprint.torch, side.fingerprint.torch_git
+
+
 @attrs.define
 class Looking:
     """A watch from one look to the next.
@@ -146,16 +222,21 @@ class Looking:
         """Look at the builds in ``lines`` that are new, and return how many steps were found."""
         found = 0
         self._report()
-        names = list(watching.new_names(lines, self.state.seen))
-        for name in names:
-            before = len(self.state.unreported)
-            causes = self.reporting.causes
-            self.state = watching.look_at(self.state, name, self.builds, causes, self.notice)
-            found += len(self.state.unreported) - before
+        names = dict.fromkeys(line.strip() for line in lines.splitlines())
+        new = [name for name in names if name and name not in self.state.seen]
+        for name in new:
+            bases, steps = self._steps(name)
+            self.state = attrs.evolve(
+                self.state,
+                seen=(*self.state.seen, name),
+                bases=bases,
+                unreported=(*self.state.unreported, *steps),
+            )
+            found += len(steps)
             self.save(self.state)
             self._report()
-        if names:
-            self.notice(f"New builds: {len(names)}. New steps: {found}.")
+        if new:
+            self.notice(f"New builds: {len(new)}. New steps: {found}.")
         return found
 
     def _report(self) -> None:
@@ -169,147 +250,106 @@ class Looking:
             self.state = attrs.evolve(self.state, unreported=left)
             self.save(self.state)
 
-
-def listed(source: str) -> str:
-    """What the command prints that lists the builds.
-
-    Raises:
-        BuildError: it fails.
-    """
-    status, output = output_of(source)
-    if status:
-        raise BuildError(f"--command ends with {status}", f"Try it: {source}")
-    return output
-
-
-@attrs.define
-class StoreWatchedBuilds:
-    """Measures builds as `compare` does, and keeps them in the store; a `WatchedBuilds`."""
-
-    make: Callable[[str], Build]
-    measurer: StoreBuildMeasurer
-
-    def measure(self, name: str) -> tuple[SeenBuild, Side]:
-        """See `WatchedBuilds`."""
-        build = self.make(name)
-        measured = self.measurer.measured([build])
-        if measured.run_id is None or not measured.is_sound:
-            raise DataError(
-                f"{name} was measured, but could not be stored, or its files changed meanwhile",
-                "The next build is compared with what is stored. Remove the cause first.",
-            )
-        last = SeenBuild(name, build.name, build.python or "", measured.run_id)
-        return last, measured.sides[build.name]
-
-    def stored(self, last: SeenBuild) -> Side | None:
-        """See `WatchedBuilds`."""
-        store, number = self.measurer.store, last.run_id
-        run = store.load(number, details=False) if store.find(str(number)) is not None else None
-        if run is None or last.name not in run.builds:
-            self.measurer.observer.note(
-                f"Run {number} has no {last.name}: nothing to compare with."
-            )
-            return None
-        return side_of(run, last.name, f"run {last.run_id}, {last.name}", last.run_id)
-
-    def compare(self, base: Side, new: Side) -> Comparison:
-        """See `WatchedBuilds`."""
-        least = self.measurer.request.min_effect
-        return judged(base, new, least, self.measurer.store.completed)
-
-    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
-        """See `WatchedBuilds`."""
-        self.measurer.observer.note(f"Measuring candidates once more: {len(keys)}")
-        request = self.measurer.request
-        labels = tuple(dict.fromkeys(key.path for key in keys))
-        again = attrs.evolve(
-            request,
-            selection=attrs.evolve(request.selection, only=labels),
-            settings=attrs.evolve(request.settings, times=False),
-        )
-        measurer = attrs.evolve(self.measurer, request=again)
-        # A command may call each build the same, say ``nightly``.
-        before = base.name if base.name != new.name else f"{base.name} before"
-        sides = measurer.measure([Build(before, base.python), Build(new.name, new.python)])
-        known = self.stored(base)
-        if known is not None and _torch_of(known) != _torch_of(sides[before]):
-            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
-        return measurer.check(self.compare(sides[before], sides[new.name]))
-
-
-def _torch_of(side: Side) -> tuple[str, str]:
-    return side.fingerprint.torch, side.fingerprint.torch_git
-
-
-# How far a watch got
-
-
-@attrs.frozen
-class _File:
-    version: int
-    state: State
-
-
-_CONVERTER = strict_converter()
-require_version(_CONVERTER, _File, "version", _VERSION)
-
-
-def state_file_of(watched: str) -> Path:
-    """The file for what is watched, in the user's data folder, which is made."""
-    digest = hashlib.sha256(watched.encode()).hexdigest()[:12]
-    return make_data_folder("--state") / f"watch-{digest}.json"
-
-
-@contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Keep others from the state in a file meanwhile; a process that dies lets go of it.
-
-    Raises:
-        UsageError: another watch has it.
-        DataError: nothing can be written there.
-    """
-    with contextlib.ExitStack() as stack:
+    def _steps(self, name: str) -> tuple[tuple[Base, ...], list[FoundStep]]:
+        """What the build after a new one is compared with, and the steps at the new one."""
+        bases = self.state.bases
         try:
-            stack.enter_context(locked(path, patience_s=0))
-        except TimeoutError as error:
-            raise UsageError(
-                f"another watch is using {path}",
-                "Wait until it ends, or choose another file with --state.",
-            ) from error
-        except OSError as error:
-            raise _not_writable(path, error) from error
-        yield
+            build, side = self.builds.measure(name)
+        except BuildError as error:
+            self.notice(f"{name} is broken and was skipped: {error.message}")
+            return bases, []
+        counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
+        if not counted:
+            self.notice(f"{name} is broken and was skipped: no case has a count")
+            return bases, []
+        steps: list[FoundStep] = []
+        waiting: list[Base] = []
+        for base in bases:
+            back = [key for key in base.cases if key in counted]
+            lost = tuple(key for key in base.cases if key not in counted)
+            if lost:
+                waiting.append(Base(base.build, lost))
+            if lost and base is bases[-1]:  # later, it was said before
+                self.notice(f"{name}: not counted, so not compared: {_titles(lost)}")
+            # A run can be large: an earlier one is loaded only for cases that are back.
+            before = self.builds.stored(base.build) if back else None
+            if before is None:
+                continue
+            found = self.builds.compare(*(_only(side, back) for side in (before, side)))
+            for why, keys in _incomparable(found):
+                self.notice(
+                    f"{name}: not comparable with {base.build.line}, {why}: {_titles(keys)}"
+                )
+            suspects = [difference for difference in found.differences if difference.is_change]
+            for step in self._verified(suspects, base.build, build):
+                causes = self.reporting.causes(step)
+                steps.append(_step(step, base.build.line, name, side, causes))
+        return (*waiting, Base(build, tuple(counted))), steps
+
+    def _verified(
+        self, suspects: Sequence[Difference], base: SeenBuild, new: SeenBuild
+    ) -> list[Difference]:
+        """The suspects that still differ, as they do then; as they were where it is not known."""
+        if not suspects:
+            return []
+        try:
+            again = self.builds.verify(base, new, [suspect.key for suspect in suspects])
+        except BuildError as error:
+            self.notice(f"{new.line}: candidates cannot be verified: {error.message}")
+            return [*suspects]
+        judged = {
+            difference.key: difference
+            for difference in again.differences
+            if difference.is_change or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+        }
+        unknown = sum(suspect.key not in judged for suspect in suspects)
+        if unknown:
+            self.notice(
+                f"{new.line}: {unknown} of {len(suspects)} candidates cannot be verified: "
+                "they failed when measured again"
+            )
+        # The direction may be another one: what was seen first may have been an outlier.
+        last = (judged.get(suspect.key, suspect) for suspect in suspects)
+        return [difference for difference in last if difference.is_change]
 
 
-def read_state(path: Path, watched: str) -> State:
-    """The state in a file; a fresh one where there is none.
-
-    Raises:
-        DataError: the file holds something else, or another watch's state.
-    """
-    remedy = "Choose another file with --state, or delete it to start over."
-    if not path.exists():
-        return State(watched)
-    state = read_as(path, _File, _CONVERTER, remedy, as_json=True).state
-    if state.watched != watched:
-        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
-    return state
+def _only(side: Side, keys: Iterable[CaseKey]) -> Side:
+    return attrs.evolve(
+        side, records={key: side.records[key] for key in keys if key in side.records}
+    )
 
 
-def write_state(path: Path, state: State) -> None:
-    """Replace the state in a file.
-
-    Raises:
-        DataError: it cannot be written.
-    """
-    document = _CONVERTER.unstructure(_File(_VERSION, state))
-    try:
-        write_atomically(path, json.dumps(document, indent=1) + "\n")
-    except OSError as error:
-        raise _not_writable(path, error) from error
+def _incomparable(found: Comparison) -> Iterator[tuple[str, list[CaseKey]]]:
+    """What cannot be compared, by the reason."""
+    reasons: dict[Reason, list[CaseKey]] = {}
+    for difference in found.differences:
+        if difference.verdict is Verdict.INCOMPARABLE and not difference.is_change:
+            reasons.setdefault(difference.reason, []).append(difference.key)
+    facts = "".join(f", {fact.text}" for fact in found.disagreements if fact.prevents)
+    for reason, keys in reasons.items():
+        yield reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else ""), keys
 
 
-def _not_writable(path: Path, error: OSError) -> DataError:
-    return DataError(
-        f"{path} cannot be written: {error.strerror}", "Choose another file with --state."
+def _titles(keys: Sequence[CaseKey]) -> str:
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return "; ".join(key.title for key in keys[:_NAMED]) + more
+
+
+def _step(
+    difference: Difference, base: str, new: str, side: Side, causes: tuple[str, ...]
+) -> FoundStep:
+    case = difference.key.title
+    return FoundStep(
+        id=hashlib.sha256(json.dumps([case, base, new]).encode()).hexdigest()[:16],
+        case=case,
+        base=base,
+        new=new,
+        verdict=difference.verdict.value,
+        reason=difference.reason.value,
+        base_count=difference.base_count,
+        new_count=difference.new_count,
+        change=difference.change,
+        run=side.title,
+        verified=difference.verified,
+        causes=causes,
     )

@@ -25,14 +25,8 @@ from instruction_counts.sources.models.literals import block, lines, text
 from instruction_counts.system.files import check_writable, unwritable
 
 _OPTION = "--definitions"
-_NAMES = ("GroupedSetup", "GroupedStmts")
-_NEW_FILE = f'''\
-"""Cases of my own."""
-
-from core.api import {", ".join(_NAMES)}
-
-BENCHMARKS = {{}}
-'''
+_IMPORT = "from core.api import GroupedSetup, GroupedStmts\n"
+_NEW_FILE = f'"""Cases of my own."""\n\n{_IMPORT}\nBENCHMARKS = {{}}\n'
 
 
 def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
@@ -83,12 +77,10 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
             shutil.copymode(path, temporary)
         if _cases(temporary) != (*before, *materialize(groups)):
             raise _cannot_extend(path, groups)
-        if _content(path) != content:
-            raise UsageError(f"{path} was changed meanwhile", "Try again.")
         temporary.replace(path)
     except OSError as error:
         raise unwritable(path, _OPTION, error) from error
-    except (SyntaxError, UnicodeError):
+    except UnicodeError:
         raise _cannot_extend(path, groups) from None
     finally:
         temporary.unlink(missing_ok=True)
@@ -125,21 +117,9 @@ def _cannot_extend(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> Usag
 
 
 def _extended(content: bytes, groups: Mapping[Label, GroupedBenchmark]) -> bytes:
-    """The whole new file, with the line ends of the old one."""
     old = content.decode() if content.strip() else _NEW_FILE
-    tree = ast.parse(old.encode())
-    known = {
-        name.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module == "core.api" and not node.level
-        for name in node.names
-        if name.asname in {None, name.name}
-    }
-    missing = [name for name in _NAMES if name not in known and "*" not in known]
-    imported = f"from core.api import {', '.join(missing)}\n\n" if missing else ""
-    blank = "\n\n\n" if isinstance(tree.body[-1], ast.FunctionDef | ast.ClassDef) else "\n\n"
-    new = f"{blank}{imported}{_code(groups)}"
-    return (old.rstrip() + (new.replace("\n", "\r\n") if "\r\n" in old else new)).encode()
+    imported = "" if _IMPORT in old else f"{_IMPORT}\n"
+    return f"{old.rstrip()}\n\n\n{imported}{_code(groups)}".encode()
 
 
 def _code(groups: Mapping[Label, GroupedBenchmark]) -> str:

@@ -115,9 +115,9 @@ def _taken_out() -> dict[str, ModuleType]:
 
 def _run(name: str) -> ModuleType:
     is_file = name.endswith(".py") or "/" in name
+    streams = sys.stdout, sys.stderr  # which this program still needs, whatever the file does
     try:
-        with _same_streams(name):
-            return _run_file(Path(name)) if is_file else importlib.import_module(name)
+        return _run_file(Path(name)) if is_file else importlib.import_module(name)
     except (DefinitionError, DefinitionErrors, UsageError):
         raise
     except ModuleNotFoundError as error:
@@ -130,18 +130,8 @@ def _run(name: str) -> ModuleType:
         raise
     except BaseException as error:  # a definition file may fail in any way
         raise _cannot_run(name, error) from error
-
-
-@contextlib.contextmanager
-def _same_streams(name: str) -> Iterator[None]:
-    """Refuse a file that replaces the streams of this program, which still needs them."""
-    before = sys.stdout, sys.stderr
-    try:
-        yield
-        if (sys.stdout, sys.stderr) != before:
-            raise DataError(f"{name}: it replaces sys.stdout or sys.stderr", _FIX)
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = streams
 
 
 def _run_file(path: Path) -> ModuleType:

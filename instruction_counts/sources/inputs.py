@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Sequence
 
@@ -40,7 +41,8 @@ def parse_input(text: str) -> InputSpec:
         UsageError: it has another form.
     """
     match = _INPUT.fullmatch(text.replace(" ", ""))
-    if match is None or not (match["open"] or match["shape"]):
+    has_shape = match is not None and (match["open"] or match["shape"])
+    if match is None or not has_shape or keyword.iskeyword(match["name"] or ""):
         raise UsageError(f"--input {quoted(text)} is not a valid shape", FORM)
     dtype, high = match["dtype"], match["high"]
     is_integer = not (dtype or "float").startswith(("float", "bfloat", "complex"))
@@ -92,11 +94,10 @@ def inputs_of(source: ModelSource, specs: Sequence[InputSpec]) -> tuple[InputSpe
     own = [spec for spec in specs if spec.model == source.name]
     chosen = own or [spec for spec in specs if spec.model is None]
     names = [spec.name for spec in chosen if spec.name is not None]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                f"--input {name}=…: {source.name} got this argument twice", "Specify it only once."
-            )
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(
+            f"--input {twice[0]}=…: {source.name} got this argument twice", "Specify it only once."
+        )
     return tuple(chosen)
 
 
@@ -107,14 +108,11 @@ def check(sources: Sequence[ModelSource], specs: Sequence[InputSpec]) -> None:
         UsageError: what is wrong.
     """
     names = [source.name for source in sources]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                f'two models are named "{name}"', "Name them: --model module:factory=NAME"
-            )
-    for spec in specs:
-        if spec.model is not None and spec.model not in names:
-            raise UsageError(
-                f'--input {spec.model}@…: no model is named "{spec.model}"',
-                f"Models: {', '.join(names)}",
-            )
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(
+            f'two models are named "{twice[0]}"', "Name them: --model module:factory=NAME"
+        )
+    for name in {spec.model for spec in specs if spec.model is not None} - {*names}:
+        raise UsageError(
+            f'--input {name}@…: no model is named "{name}"', f"Models: {', '.join(names)}"
+        )

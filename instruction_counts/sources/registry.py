@@ -35,7 +35,7 @@ class SourceEntry:
 def _specification(path: Path) -> Source:
     from instruction_counts.sources import specification  # noqa: PLC0415
 
-    return specification.SpecificationSource(specification.read_specification(path))
+    return specification.read_specification(path)
 
 
 _SOURCES = [SourceEntry("specification", (".yaml", ".yml", ".json"), _specification)]

@@ -7,8 +7,6 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 
-import attrs
-
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import by_option
@@ -19,8 +17,6 @@ from instruction_counts.domain.work import Statements
 
 _EAGER = RuntimeMode.EAGER.option
 _LONGEST = 60
-_EXAMPLES = ("z = x + y", "auto z = x + y;")
-"""In Python and C++."""
 
 
 def cases_of(asked: Statements, groups: Mapping[Label, GroupedBenchmark]) -> tuple[Case, ...]:
@@ -88,31 +84,28 @@ def _signed(
     asked: Statements, py_stmt: str | None, cpp_stmt: str | None
 ) -> tuple[str | None, str | None, str]:
     """The statements with one output, by the same name, and their signature."""
-
-    def derived(name: str) -> dict[str, Derived]:
-        python = {} if py_stmt is None else {_EXAMPLES[0]: with_output(py_stmt, name)}
-        cpp = {} if cpp_stmt is None else {_EXAMPLES[1]: with_cpp_output(cpp_stmt, name)}
-        return python | cpp
-
-    unused = unused_name(py_stmt or "", cpp_stmt or "", asked.py_setup, asked.cpp_setup)
-    named = [each.output for each in derived(unused).values() if each.output not in {None, unused}]
-    found = derived(named[0] or unused if named else unused)
-    outputs = {each.output for each in found.values()}
-    for example, each in found.items():
-        if each.output is None and (asked.autograd or len(outputs) > 1):
+    found: dict[str, tuple[str, str | None]] = {}
+    cpp_output = None if cpp_stmt is None else cpp_output_of(cpp_stmt)
+    if py_stmt is not None:
+        unused = unused_name(py_stmt, cpp_stmt or "", asked.py_setup, asked.cpp_setup)
+        found["z = x + y"] = with_output(py_stmt, cpp_output or unused)
+        py_stmt = found["z = x + y"][0]
+    if cpp_stmt is not None:
+        found["auto z = x + y;"] = cpp_stmt, cpp_output
+    outputs = {output for _, output in found.values()}
+    for example, (stmt, output) in found.items():
+        if output is None and (asked.autograd or len(outputs) > 1):
             raise UsageError(
-                f"the statement ends without a value: {_title(each.stmt)}",
+                f"the statement ends without a value: {_title(stmt)}",
                 f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
             )
     if len(outputs) > 1:
-        names = " and ".join(str(each.output) for each in found.values())
+        names = " and ".join(str(output) for _, output in found.values())
         raise UsageError(
             f"the statements in Python and C++ name their outputs differently: {names}",
             "Give both the same name.",
         )
-    *_, last = found.values()
-    python, cpp = (found[key].stmt if key in found else None for key in _EXAMPLES)
-    return python, cpp, signature_of(python, asked.py_setup, last.output)
+    return py_stmt, cpp_stmt, signature_of(py_stmt, asked.py_setup, outputs.pop())
 
 
 # Signatures that nobody wrote
@@ -124,15 +117,6 @@ _CPP_ASSIGNED = re.compile(
     r"\s*(?:(?:const\s+)?(?:auto|[A-Za-z_][\w:]*(?:<[^=;]*>)?)\s*[&*]?\s+)?(?P<name>[A-Za-z_]\w*)"
     r"\s*=(?!=)"
 )
-_CPP_NO_VALUE = re.compile(r"\s*(?:$|[{}#]|//|/\*|(?:for|while|if|do|switch|return|using)\b)")
-
-
-@attrs.frozen
-class Derived:
-    """A statement whose output has a name, where it has an output."""
-
-    stmt: str
-    output: str | None
 
 
 def signature_of(stmt: str | None, setup: str, output: str | None) -> str:
@@ -144,8 +128,10 @@ def signature_of(stmt: str | None, setup: str, output: str | None) -> str:
     return f"f({', '.join(inputs)}) -> {output}"
 
 
-def with_output(stmt: str, name: str = OUTPUT) -> Derived:
+def with_output(stmt: str, name: str = OUTPUT) -> tuple[str, str | None]:
     """The Python statement, which assigns its value to ``name`` where it is an expression.
+
+    With it what its output is called, where it has one.
 
     Raises:
         UsageError: it is no Python.
@@ -164,21 +150,17 @@ def with_output(stmt: str, name: str = OUTPUT) -> Derived:
             line, column = value.lineno - 1, value.col_offset  # in bytes
             head, tail = lines[line][:column], lines[line][column:]
             lines[line] = head + f"{name} = ".encode() + tail
-            return Derived(b"\n".join(lines).decode(), name)
+            return b"\n".join(lines).decode(), name
         case [ast.Assign(targets=[ast.Name(id=assigned)]) | ast.AnnAssign(ast.Name(id=assigned))]:
-            return Derived(stmt, assigned)
-    return Derived(stmt, None)
+            return stmt, assigned
+    return stmt, None
 
 
-def with_cpp_output(stmt: str, name: str = OUTPUT) -> Derived:
-    """The same for a C++ statement."""
-    before, end, last = stmt.rstrip().removesuffix(";").rpartition(";")
-    if found := _CPP_ASSIGNED.match(last):
-        return Derived(stmt, found["name"])
-    if _CPP_NO_VALUE.match(last) or last.rstrip().endswith("}"):
-        return Derived(stmt, None)
-    indent = last[: len(last) - len(last.lstrip())]
-    return Derived(f"{before}{end}{indent}auto {name} = {last.strip()};", name)
+def cpp_output_of(stmt: str) -> str | None:
+    """The variable that a C++ statement assigns last."""
+    last = stmt.rstrip().removesuffix(";").rpartition(";")[2]
+    found = _CPP_ASSIGNED.match(last)
+    return found and found["name"]
 
 
 def unused_name(*codes: str) -> str:
@@ -189,25 +171,17 @@ def unused_name(*codes: str) -> str:
 
 
 def _inputs(stmt: str, setup: str) -> tuple[str, ...]:
-    """The variables of ``setup`` that ``stmt`` reads, in the order in which it does."""
+    """The variables of ``setup`` that ``stmt`` names, in the order in which it does.
+
+    What a setup imports is a global of any statement.
+    """
     try:
-        made, tree = set(_made(ast.parse(setup))), ast.parse(stmt)
+        made, named = (
+            [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
+            for code in (setup, stmt)
+        )
     except (SyntaxError, ValueError):
         return ()  # running it reports it, with the line
-    reads = sorted(_reads(tree), key=lambda node: (node.lineno, node.col_offset))
-    return tuple(dict.fromkeys(node.id for node in reads if node.id in made))
-
-
-def _reads(tree: ast.Module) -> Iterator[ast.Name]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            yield node.target
-
-
-def _made(setup: ast.Module) -> Iterator[str]:
-    """The variables that a setup makes; what it imports is a global of any statement."""
-    for node in ast.walk(setup):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+    variables = {node.id for node in made if isinstance(node.ctx, ast.Store)}
+    named.sort(key=lambda node: (node.lineno, node.col_offset))
+    return tuple(dict.fromkeys(node.id for node in named if node.id in variables))

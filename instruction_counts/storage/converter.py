@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any, get_args, get_origin, get_type_hints
@@ -17,12 +16,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 import attrs
 import cattrs
 from cattrs import cols
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from instruction_counts.core.facts import SUBJECTS, Subject, subject_values
-from instruction_counts.domain.bounds import Bounds
 from instruction_counts.domain.executed import OperatorCalls, PythonFunction
-from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
@@ -30,7 +26,7 @@ from instruction_counts.domain.outcomes import (
     TensorValue,
 )
 from instruction_counts.domain.records import Record
-from instruction_counts.reading.documents import one_of
+from instruction_counts.reading.documents import is_deeper, one_of
 from instruction_counts.reading.structure import Mismatch, bounds_of, strict_converter
 
 _TABLES = (FunctionCost, CallCost, PythonFunction, OperatorCalls)
@@ -64,10 +60,11 @@ def _check_sample(tensor: TensorValue) -> None:
 
 
 _CHECKS: Mapping[type, Callable[[Any], None]] = {
-    Record: _check_record,
     FunctionCosts: _check_calls,
     TensorValue: _check_sample,
+    Record: _check_record,
 }
+"""A class after those that it holds, as it is read by what is registered then."""
 
 
 # The converter
@@ -75,94 +72,67 @@ _CHECKS: Mapping[type, Callable[[Any], None]] = {
 
 def _make_converter() -> cattrs.Converter:
     converter = strict_converter()
-    for is_meant, read in (
-        (attrs.has, _reader_of_class),
-        (_is_column, _reader_of_column),
-        (_is_table, _reader_of_table),
-    ):
-        converter.register_structure_hook_factory(is_meant, read)
-    converter.register_unstructure_hook_factory(attrs.has, _writer_of_class)
+    converter.register_structure_hook_factory(_is_column, _reader_of_column)
+    converter.register_structure_hook_factory(_is_table, _reader_of_table)
     converter.register_unstructure_hook_factory(_is_table, _writer_of_table)
-    converter.register_structure_hook(Amounts, functools.partial(_amounts, converter))
-    converter.register_unstructure_hook(Amounts, dict)
-    converter.register_structure_hook_func(_is_metadata, _metadata)
-    converter.register_unstructure_hook_func(_is_metadata, lambda metadata: metadata)
+    converter.register_structure_hook_func(lambda kind: kind == dict[str, Any], _metadata)
+    converter.register_unstructure_hook_func(lambda kind: kind == dict[str, Any], dict)
     converter.register_structure_hook_func(_is_subject, functools.partial(_subject, converter))
     converter.register_unstructure_hook_func(_is_subject, subject_values)
+    for kind, check in _CHECKS.items():
+        read = converter.get_structure_hook(kind)
+        converter.register_structure_hook(kind, functools.partial(_checked, read, check))
     return converter
 
 
-def _left_out(kind: type[attrs.AttrsInstance]) -> dict[str, Any]:
-    return {field.name: override(omit=True) for field in attrs.fields(kind) if not field.eq}
-
-
-def _reader_of_class(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
-    left_out = _left_out(kind)
-    read = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, **left_out)
-    check = _CHECKS.get(kind, lambda _: None)
-
-    def hook(value: Any, _: Any) -> Any:
-        if not isinstance(value, dict):
-            raise Mismatch("a mapping")
-        found = read(value, kind)
-        check(found)
-        return found
-
-    return hook
-
-
-def _writer_of_class(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
-    return make_dict_unstructure_fn(kind, converter, **_left_out(kind))
+def _checked(read: Callable[..., Any], check: Callable[[Any], None], value: Any, kind: Any) -> Any:
+    found = read(value, kind)
+    check(found)
+    return found
 
 
 # Columns: one look at all of their values, as value by value a large file would take a minute
 
-_SCALARS: Mapping[Any, frozenset[type]] = {
-    str: frozenset({str}),
-    bool: frozenset({bool}),
-    int: frozenset({int}),
-    float: frozenset({int, float}),
-}
+_SCALARS: Mapping[Any, set[type]] = {str: {str}, bool: {bool}, int: {int}, float: {int, float}}
 
 
-def _scalar_of(hint: Any) -> Any:
-    """The type of the values of a hint; None where it is no scalar, or has an unusual bound."""
-    parts = [part for part in get_args(hint) if part is not type(None)]
-    part = parts[0] if type(None) in get_args(hint) else hint
-    if bounds_of(part) == Bounds(0):
-        part = part.__origin__
-    return part if part in _SCALARS else None
+def _scalar_of(hint: Any) -> tuple[Any, bool]:
+    """The type of the values of a hint, or None where it is no scalar; whether it may be None."""
+    parts = get_args(hint)
+    is_optional = type(None) in parts
+    part = parts[0] if is_optional else hint
+    plain = get_args(part)[0] if bounds_of(part) else part
+    return plain if plain in _SCALARS else None, is_optional
 
 
 def _is_column(kind: Any) -> bool:
     parts = get_args(kind)
-    return get_origin(kind) is tuple and parts[1:] == (...,) and _scalar_of(parts[0]) is not None
+    is_tuple = get_origin(kind) is tuple and parts[1:] == (...,)
+    return is_tuple and _scalar_of(parts[0])[0] is not None
 
 
 def _reader_of_column(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
     read = cols.homogenous_tuple_structure_factory(kind, converter)
     (hint, _) = get_args(kind)
-    plain = _scalar_of(hint)
-    allowed = _SCALARS[plain] | ({type(None)} if type(None) in get_args(hint) else set())
+    plain, is_optional = _scalar_of(hint)
+    allowed = _SCALARS[plain] | ({type(None)} if is_optional else set())
+    read_one = converter.get_structure_hook(hint)
 
     def hook(value: Any, _: Any) -> Any:
         if not isinstance(value, list):
             raise Mismatch("a list")
-        if allowed.issuperset(map(type, value)) and _is_usual(value, plain):
-            return tuple(map(float, value) if plain is float else value)
-        return read(value, kind)
+        if not allowed.issuperset(map(type, value)):
+            return read(value, kind)
+        known = [part for part in value if part is not None]
+        try:
+            # As what is allowed is a range, and half a pair of surrogates is one in any text.
+            for part in ["".join(known)] if plain is str else [min(known), max(known)]:
+                read_one(part, hint)
+        except ValueError:
+            return read(value, kind)
+        return tuple(map(float, value) if plain is float else value)
 
     return hook
-
-
-def _is_usual(values: list[Any], plain: type) -> bool:
-    """Whether they need no closer look."""
-    known = [value for value in values if value is not None]
-    if plain is bool or not known:
-        return True
-    if plain is str:
-        return all(map(str.isascii, known))
-    return bool(min(known) >= 0 and max(known) < (2**63 if plain is int else 1e308))
 
 
 def _is_table(kind: Any) -> bool:
@@ -192,33 +162,15 @@ def _writer_of_table(kind: Any, _: cattrs.Converter) -> Callable[..., Any]:
     return lambda rows: {name: [getattr(row, name) for row in rows] for name in names}
 
 
-# Amounts, metadata and subjects
-
-
-def _amounts(converter: cattrs.Converter, value: Any, _: Any) -> Amounts:
-    return Amounts(converter.structure(value, dict[str, int | float]))
-
-
-def _is_metadata(kind: Any) -> bool:
-    return bool(kind == dict[str, Any])
+# Metadata and subjects
 
 
 def _metadata(value: Any, _: Any) -> Any:
     if not isinstance(value, dict):
         raise Mismatch("a mapping")
-    _check_part(value, 1)
-    return value
-
-
-def _check_part(value: Any, level: int) -> None:
-    if type(value) is float and not math.isfinite(value):
-        raise Mismatch("finite numbers")
-    if not isinstance(value, list | dict):
-        return
-    if level > _DEEPEST:
+    if is_deeper(value, _DEEPEST):
         raise Mismatch(f"at most {_DEEPEST} levels", "more")
-    for part in value.values() if isinstance(value, dict) else value:
-        _check_part(part, level + 1)
+    return value
 
 
 def _is_subject(kind: Any) -> bool:

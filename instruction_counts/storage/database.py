@@ -199,16 +199,13 @@ _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLIT
 def _url_of_server(text: str) -> URL:
     # What the parser says of a URL may repeat it, with the password.
     try:
-        url = make_url(text)
+        url: URL | None = make_url(text)
     except (ArgumentError, ValueError):
+        url = None
+    if url is None or url.get_backend_name() not in {"postgres", "postgresql"}:
         raise UsageError(
-            "the URL of the database cannot be read", "Write postgresql://USER@HOST/NAME."
-        ) from None
-    kind = url.get_backend_name()
-    if kind not in {"postgres", "postgresql"}:
-        raise UsageError(
-            f'runs are not stored in a database of kind "{kind}"',
-            "Name a file (SQLite), or write postgresql://USER@HOST/NAME.",
+            "runs are stored in an SQLite file or a PostgreSQL database, and this URL names none",
+            "Name a file, or write postgresql://USER@HOST/NAME.",
         )
     return url.set(drivername="postgresql+psycopg")
 

@@ -12,7 +12,6 @@ import json
 import secrets
 import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +20,8 @@ import attrs
 
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
-from instruction_counts.reading.documents import read_bytes
-from instruction_counts.reading.structure import structured_values
+from instruction_counts.reading.documents import Node, parsed_json, read_bytes
+from instruction_counts.reading.structure import Inline, require_version, structured
 from instruction_counts.storage.converter import CONVERTER
 from instruction_counts.system.files import write_output
 from instruction_counts.system.folders import make_data_folder
@@ -34,7 +33,8 @@ _LARGEST_MIB = 2048
 """About 40,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
 _REMEDY = "Was it written by --output? If so, it is damaged or incomplete: measure again."
 _EDITED = (
-    "Was it edited? Restore it, or measure again; only JSON files that --output wrote can be read."
+    "Was it edited, or written by another version of instruction-counts? Restore it, use that "
+    "version, or measure again; only JSON files that --output wrote can be read."
 )
 
 
@@ -60,13 +60,12 @@ def parsed(text: str) -> Any:
     """What a text of JSON holds. Halves of surrogate pairs, which no file takes, become ``?``.
 
     Raises:
-        ValueError: it is no JSON, or a mapping has a name twice.
-        RecursionError: it is nested too deep.
+        ValueError, RecursionError: as `parsed_json`.
     """
-    values = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+    values = parsed_json(text)
     if "\\ud" in text or "\\uD" in text:
         whole = json.dumps(values, ensure_ascii=False).encode(errors="replace")
-        values = json.loads(whole, object_pairs_hook=_once)
+        values = parsed_json(whole.decode())
     return values
 
 
@@ -76,7 +75,7 @@ def loads(text: str, kind: type[T]) -> T:
     Raises:
         ValueError, ValidationError, RecursionError: the text holds something else.
     """
-    return structured_values(parsed(text), kind.__name__, kind, CONVERTER)
+    return structured(Node(kind.__name__, parsed(text)), kind, CONVERTER)
 
 
 def packed(value: Any) -> bytes:
@@ -107,19 +106,15 @@ def no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f'the name "{twice}" is there twice in a mapping')
-    return found
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
-
-
 # Result files
+
+
+@attrs.frozen
+class _File:
+    run: Inline[Run]
+
+
+require_version(CONVERTER, _File, "schema_version", SCHEMA_VERSION)
 
 
 def to_json(run: Run) -> str:
@@ -144,20 +139,12 @@ def from_json(text: str, name: str) -> Run:
     """A run from the text of a JSON file called ``name``.
 
     Raises:
-        DataError: the text is no JSON, or of another schema version.
-        ValidationError: it holds no run; the place of each problem is named.
+        DataError: the text is no JSON.
+        ValidationError: it holds no run of this version; the place of each problem is named.
     """
     with no_garbage():
         try:
-            values = parsed(text)
-            version = values.pop("schema_version", None) if isinstance(values, dict) else None
-            if type(version) is not int or version != SCHEMA_VERSION:
-                raise DataError(
-                    f"{name}: schema_version is {version!r}, and this program reads "
-                    f"{SCHEMA_VERSION}",
-                    "Use the version of instruction-counts that wrote the file, or measure again.",
-                )
-            return structured_values(values, name, Run, CONVERTER, _EDITED)
+            return structured(Node(name, parsed(text), remedy=_EDITED), _File, CONVERTER).run
         except ValueError as error:
             raise DataError(f"{name} is not JSON: {error}", _REMEDY) from error
         except RecursionError as error:

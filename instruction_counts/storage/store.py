@@ -7,25 +7,36 @@ at once: writers take turns, readers see a state that was whole.
 from __future__ import annotations
 
 import contextlib
-import difflib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import itertools
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
 import attrs
-from filelock import FileLock, Timeout
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from instruction_counts.core.types import CaseKey
-from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Details
+from instruction_counts.domain.outcomes import Details, Status
 from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
-from instruction_counts.storage import queries
+from instruction_counts.reading.documents import Node
+from instruction_counts.reading.structure import structured
+from instruction_counts.storage.converter import CONVERTER
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
-from instruction_counts.storage.json_files import is_file_name, no_garbage, packed, unpacked
-from instruction_counts.storage.queries import no_such_run, understood
-from instruction_counts.storage.tables import runs, tags
+from instruction_counts.storage.json_files import (
+    dumps,
+    is_file_name,
+    loads,
+    no_garbage,
+    packed,
+    parsed,
+    unpacked,
+)
+from instruction_counts.storage.running import RunningRuns
+from instruction_counts.storage.tables import digest_of, outcomes, runs, searchable, tags
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
@@ -35,6 +46,7 @@ LAST = "last"
 """Names the newest stored run."""
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
+_FAILED = (Status.FAILED, Status.TIMEOUT)
 
 
 class Store:
@@ -95,26 +107,48 @@ class Store:
 
         Returns the record as it can stay in memory: without its details, which `completed` reads
         again, also where a server has gone away since.
+
+        Raises:
+            UsageError: there is no such run.
         """
         with self._database.writing() as connection:
-            queries.put_record(connection, run_id, record)
+            _put_record(connection, run_id, record)
         if self._database.path is None:
             self._spool[run_id, record.identity] = packed(record.outcome.details)
         return record.without_details(run_id)
 
     def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
         """Store what was seen to move the counts of cases of a stored run."""
-        with self._database.writing() as connection, understood(self.name, run_id):
-            queries.put_noises(connection, run_id, build, noises)
+        with self._database.writing() as connection, self._understood(run_id):
+            for key, noise in noises.items():
+                mine = _is_case(run_id, build, key)
+                document = connection.scalar(select(outcomes.c.document).where(mine))
+                if document is not None:
+                    noisy = attrs.evolve(loads(document, Record), noise=noise)
+                    connection.execute(update(outcomes).where(mine).values(document=dumps(noisy)))
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """Store how a run ended, and what is known of it only now.
 
         These are the final fingerprints and the order of cases. Cases that were not added are.
+
+        Raises:
+            UsageError: there is no such run.
         """
+        row = _row(run, INTERRUPTED if interrupted else COMPLETE)
         with self._database.writing() as connection:
-            queries.put_run(connection, run, INTERRUPTED if interrupted else COMPLETE, run_id)
-            queries.put_in_order(connection, run_id, run)
+            if not connection.execute(update(runs).where(runs.c.id == run_id).values(row)).rowcount:
+                raise _no_such_run(run_id)
+            # What the run does not hold, if there is anything, stays behind the rest.
+            behind = outcomes.c.position + len(run.cases)
+            mine = update(outcomes).where(outcomes.c.run_id == run_id)
+            connection.execute(mine.values(position=behind))
+            for place, record in enumerate(run.cases):
+                move = update(outcomes).where(_is_case(run_id, *record.identity))
+                move = move.values(position=place)
+                if not connection.execute(move).rowcount:
+                    _put_record(connection, run_id, record)
+                    connection.execute(move)
         self._running.finish(run_id)
 
     # Whole runs
@@ -133,18 +167,34 @@ class Store:
             return _insert(connection, run, COMPLETE)
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
-        """A stored run, as it was measured; without ``details`` a tenth of it (see `completed`).
+        """A stored run, as it was measured.
+
+        Without ``details``, which are most of what there is to read, its records are ``stored_in``
+        the run; see `completed`.
 
         Raises:
             UsageError: there is no such run.
         """
         with self._reading(run_id) as connection:
-            return queries.read_run(connection, run_id, details=details)
+            head = _head(connection, run_id)
+            columns = [outcomes.c.document, *([outcomes.c.details] if details else [])]
+            mine = select(*columns).where(outcomes.c.run_id == run_id)
+            records = []
+            for row in connection.execute(mine.order_by(outcomes.c.position, outcomes.c.id)):
+                record = loads(row.document, Record)
+                records.append(
+                    record.with_details(unpacked(row.details, Details))
+                    if details
+                    else attrs.evolve(record, stored_in=run_id)
+                )
+            return attrs.evolve(head, cases=tuple(records))
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:
         """What is large in the outcome of a case; nothing where it is not stored (any more)."""
         with self._reading(run_id) as connection:
-            return queries.read_details(connection, run_id, build, key)
+            mine = select(outcomes.c.details).where(_is_case(run_id, build, key))
+            data = connection.scalar(mine)
+            return Details() if data is None else unpacked(data, Details)
 
     def completed(self, record: Record) -> Record:
         """The record with its details, which are read from the run that it is stored in."""
@@ -163,7 +213,7 @@ class Store:
         """
         with self._database.writing() as connection:
             if not connection.execute(delete(runs).where(runs.c.id == run_id)).rowcount:
-                raise no_such_run(run_id)
+                raise _no_such_run(run_id)
         self._running.finish(run_id)
 
     def summaries(self) -> tuple[RunSummary, ...]:
@@ -182,7 +232,30 @@ class Store:
 
     def _summaries(self) -> tuple[RunSummary, ...]:
         with self._database.reading() as connection, no_garbage():
-            return queries.summaries(connection, self.name)
+            named = _tags(connection)
+            counts: dict[int, Counter[str]] = defaultdict(Counter)
+            group = outcomes.c.run_id, outcomes.c.status
+            numbers = select(*group, func.count()).group_by(*group)
+            for run_id, status, number in connection.execute(numbers):
+                counts[run_id][status] = number
+            found = []
+            for row in connection.execute(select(runs).order_by(runs.c.id.desc())):
+                with self._understood(row.id):
+                    head = loads(row.document, Run)
+                found.append(
+                    RunSummary(
+                        id=row.id,
+                        started_at=head.started_at,
+                        state=row.state,
+                        engine=head.engine,
+                        builds={name: build.torch for name, build in head.builds.items()},
+                        tags=named[row.id],
+                        cases=counts[row.id].total(),
+                        failed=sum(counts[row.id][status.value] for status in _FAILED),
+                        changed_files=head.changed_files,
+                    )
+                )
+            return tuple(found)
 
     def summary(self, run_id: int) -> RunSummary:
         """One run.
@@ -192,24 +265,58 @@ class Store:
         """
         found = next((run for run in self.summaries() if run.id == run_id), None)
         if found is None:
-            raise no_such_run(run_id)
+            raise _no_such_run(run_id)
         return found
 
     @contextlib.contextmanager
     def _reading(self, run_id: int) -> Iterator[Connection]:
-        with (
-            self._database.reading() as connection,
-            understood(self.name, run_id),
-            no_garbage(),
-        ):
+        with self._database.reading() as connection, self._understood(run_id), no_garbage():
             yield connection
+
+    @contextlib.contextmanager
+    def _understood(self, run_id: int) -> Iterator[None]:
+        """Report what cannot be read in a run as a `DataError` that names database and run."""
+        try:
+            yield
+        except (
+            *(ValueError, KeyError, TypeError, RecursionError),
+            *(zlib.error, ValidationError),
+        ) as error:
+            problem = str(error)
+            if isinstance(error, ValidationError):
+                first = error.problems[0]
+                problem = f"{first.file} {first.path} is {first.found}, expected {first.expected}"
+            raise DataError(
+                f"{self.name}: run {run_id} cannot be read: {problem}",
+                "It was changed by another program, or is damaged: restore a copy of the database, "
+                "or delete the run:",
+                f"runs delete {run_id}",
+            ) from error
 
     # Cases over many runs
 
     def case_keys(self) -> tuple[CaseKey, ...]:
-        """The cases that any run holds, in the order in which they were first stored."""
+        """The cases that any run holds, in the order in which they were first stored.
+
+        Those of runtimes that are not registered now are left out.
+        """
+        first = select(func.min(outcomes.c.id)).group_by(outcomes.c.case_digest)
+        columns = (outcomes.c[field.name] for field in attrs.fields(CaseKey))
+        wanted = select(*columns).where(outcomes.c.id.in_(first)).order_by(outcomes.c.id)
+        found = []
         with self._database.reading() as connection:
-            return queries.case_keys(connection)
+            for row in connection.execute(wanted).mappings():
+                values = {**row, "label": parsed(row["label"])}
+                with contextlib.suppress(ValidationError):
+                    found.append(structured(Node(self.name, values), CaseKey, CONVERTER))
+        return tuple(found)
+
+    def runs_with_cases_of(self, run_id: int) -> frozenset[int]:
+        """The numbers of the runs that hold a case of this one."""
+        keys = select(outcomes.c.case_digest).where(outcomes.c.run_id == run_id)
+        found = select(outcomes.c.run_id).where(outcomes.c.case_digest.in_(keys)).distinct()
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(found))
 
     def counts(self, names: Collection[CaseKey]) -> tuple[StoredCount, ...]:
         """What these cases cost on every build of every run, in order of time.
@@ -218,7 +325,42 @@ class Store:
         windows, times and outputs are not read.
         """
         with self._database.reading() as connection:
-            return tuple(queries.stored_counts(connection, self.name, set(names)))
+            return tuple(self._counts(connection, {digest_of(key): key for key in names}))
+
+    def _counts(
+        self, connection: Connection, wanted: Mapping[str, CaseKey]
+    ) -> Iterator[StoredCount]:
+        named = _tags(connection)
+        rows = connection.execute(
+            select(outcomes.c.run_id, outcomes.c.case_digest, outcomes.c.document)
+            .join_from(outcomes, runs)
+            .where(outcomes.c.case_digest.in_(wanted))
+            .order_by(runs.c.started_at, runs.c.id, outcomes.c.position)
+        ).all()
+        for run_id, of_run in itertools.groupby(rows, key=lambda row: int(row.run_id)):
+            with self._understood(run_id):
+                head = _head(connection, run_id)
+                found = [(wanted[row.case_digest], loads(row.document, Record)) for row in of_run]
+            names = list(head.builds)
+            known = [(key, record) for key, record in found if record.build in head.builds]
+            for key, record in sorted(known, key=lambda pair: names.index(pair[1].build)):
+                outcome, counted = record.outcome, record.outcome.instructions
+                failure = outcome.failure.message if outcome.failure else ""
+                yield StoredCount(
+                    case=key,
+                    run_id=run_id,
+                    started_at=head.started_at,
+                    tags=named[run_id],
+                    engine=head.engine,
+                    build=record.build,
+                    fingerprint=head.builds[record.build],
+                    definition_hash=record.definition_hash,
+                    status=outcome.status,
+                    instructions=None if counted is None else attrs.evolve(counted, windows=()),
+                    noise=record.noise,
+                    failure=failure.partition("\n")[0],
+                    has_changed_files=record.build in head.changed_files,
+                )
 
     # Names
 
@@ -227,16 +369,17 @@ class Store:
 
         ``last`` is the newest run, if none is tagged so.
         """
+        if text.isascii() and text.isdecimal():
+            number = int(text) if len(text) <= _MOST_DIGITS else 0  # which no run has
+            wanted = select(runs.c.id).where(runs.c.id == number)
+        else:  # what cannot be printed may be no text for a database
+            name = text if text.isprintable() else ""
+            wanted = select(tags.c.run_id).where(tags.c.name == name)
         with self._database.reading() as connection:
-            found = _number_of(connection, text)
+            found = connection.scalar(wanted)
             if found is None and text == LAST:
                 found = connection.scalar(select(func.max(runs.c.id)))
             return found
-
-    def similar_tags(self, text: str) -> list[str]:
-        """The tags that are spelled like ``text``."""
-        with self._database.reading() as connection:
-            return difflib.get_close_matches(text, connection.scalars(select(tags.c.name)))
 
     def tag(self, run_id: int, name: str, *, force: bool = False) -> None:
         """Give a run a name; with ``force`` one that another run has.
@@ -252,8 +395,7 @@ class Store:
                 "A tag is one or more words, without colons and slashes; no number and no file.",
             )
         with self._database.writing() as connection:
-            if connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is None:
-                raise no_such_run(run_id)
+            _check_run(connection, run_id)
             holder = connection.scalar(select(tags.c.run_id).where(tags.c.name == name))
             if holder not in {None, run_id} and not force:
                 raise UsageError(f'run {holder} has the tag "{name}"', "Move it with --force.")
@@ -264,83 +406,90 @@ class Store:
         """Take a name away from its run.
 
         Raises:
-            UsageError: no run has it; with tags that are spelled similarly.
+            UsageError: no run has it.
         """
         with self._database.writing() as connection:
             is_known = connection.execute(delete(tags).where(tags.c.name == name)).rowcount
         if not is_known:
-            raise no_such_name(f'no run has the tag "{name}"', self.similar_tags(name))
+            raise UsageError(
+                f'no run has the tag "{name}"', "Stored runs and their tags:", "runs list"
+            )
+
+
+def _no_such_run(run_id: int) -> UsageError:
+    return UsageError(
+        f"there is no stored run {run_id} (any more)", "Stored runs and their tags:", "runs list"
+    )
+
+
+# Rows
+
+
+def _row(run: Run, state: str) -> dict[str, str]:
+    """What is known of a run but its cases."""
+    document = dumps(attrs.evolve(run, cases=()))
+    return {"started_at": searchable(run.started_at), "state": state, "document": document}
 
 
 def _insert(connection: Connection, run: Run, state: str) -> int:
     """Add a run with its records; returns its number."""
-    run_id = queries.put_run(connection, run, state)
+    key = connection.execute(insert(runs), _row(run, state)).inserted_primary_key
+    assert key is not None, "one row was inserted"
     for record in run.cases:
-        queries.put_record(connection, run_id, record)
-    return run_id
+        _put_record(connection, key[0], record)
+    return int(key[0])
 
 
-def _number_of(connection: Connection, text: str) -> int | None:
-    """The number of the run that ``text`` names by its number or its tag, if there is one."""
-    if text.isascii() and text.isdecimal():
-        if len(text) > _MOST_DIGITS:
-            return None
-        return connection.scalar(select(runs.c.id).where(runs.c.id == int(text)))
-    if not text.isprintable():  # it may be no text for a database
-        return None
-    return connection.scalar(select(tags.c.run_id).where(tags.c.name == text))
+def _check_run(connection: Connection, run_id: int) -> None:
+    if connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is None:
+        raise _no_such_run(run_id)
 
 
-def no_such_name(problem: str, similar: Sequence[str]) -> UsageError:
-    """The error ``problem``, with tags that are spelled similarly."""
-    if similar:
-        return UsageError(problem, f"Similar tags: {', '.join(similar)}")
-    return UsageError(problem, "Stored runs and their tags:", "runs list")
+def _head(connection: Connection, run_id: int) -> Run:
+    """A run without its records."""
+    document = connection.scalar(select(runs.c.document).where(runs.c.id == run_id))
+    if document is None:
+        raise _no_such_run(run_id)
+    return loads(document, Run)
 
 
-class RunningRuns:
-    """The runs that are going on: a process holds the lock of each, which goes when it does.
+def _is_case(run_id: int, build: str, key: CaseKey) -> ColumnElement[bool]:
+    return (
+        (outcomes.c.run_id == run_id)
+        & (outcomes.c.case_digest == digest_of(key))
+        & (outcomes.c.build == searchable(build))
+    )
 
-    The locked files lie beside the database. A server has none, as its runs may go on at any other
-    machine. Where files cannot be locked nothing is known, and nobody is kept from measuring.
-    """
 
-    def __init__(self, database: Path | None) -> None:
-        self._database = database and database.absolute()
-        self._held: dict[int, FileLock] = {}
+def _put_record(connection: Connection, run_id: int, record: Record) -> None:
+    """Store an outcome in the place of the one of its case, or behind the others of the run."""
+    _check_run(connection, run_id)
+    outcome, counted = record.outcome, record.outcome.instructions
+    values = {
+        **record.key.as_values,
+        "label": dumps(record.label),
+        "definition_hash": searchable(record.definition_hash),
+        "status": outcome.status.value,
+        "per_run": None if counted is None else counted.per_run,
+        "exact": None if counted is None else counted.exact,
+        "document": dumps(record.without_details(run_id)),
+        "details": packed(outcome.details),
+    }
+    mine = _is_case(run_id, *record.identity)
+    if connection.execute(update(outcomes).where(mine).values(values)).rowcount:
+        return
+    after_last = select(func.coalesce(func.max(outcomes.c.position) + 1, 0))
+    place = {
+        "run_id": run_id,
+        "position": connection.scalar(after_last.where(outcomes.c.run_id == run_id)),
+        "case_digest": digest_of(record.key),
+        "build": searchable(record.build),
+    }
+    connection.execute(insert(outcomes), {**place, **values})
 
-    def begin(self, run_id: int) -> None:
-        """This process works at the run from now on."""
-        if lock := self._lock(run_id):
-            self._held[run_id] = lock
 
-    def finish(self, run_id: int) -> None:
-        """The run is at its end, or deleted."""
-        if lock := self._held.pop(run_id, None) or self._lock(run_id):
-            with contextlib.suppress(OSError):
-                Path(lock.lock_file).unlink(missing_ok=True)
-            lock.release()
-
-    def is_abandoned(self, run_id: int) -> bool:
-        """Whether nobody works at a run (any more)."""
-        if run_id in self._held or not (lock := self._lock(run_id)):
-            return False
-        lock.release()
-        return True
-
-    def close(self) -> None:
-        """Let go of all, also of those that did not come to their end."""
-        for lock in self._held.values():
-            lock.release()
-        self._held.clear()
-
-    def _lock(self, run_id: int) -> FileLock | None:
-        """The lock of a run, which is then held; None where somebody else holds it."""
-        if self._database is None:
-            return None
-        path = self._database.with_name(f"{self._database.name}.run-{run_id}.lock")
-        lock = FileLock(path, blocking=False, thread_local=False)
-        with contextlib.suppress(Timeout, OSError):
-            lock.acquire()
-            return lock
-        return None
+def _tags(connection: Connection) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    for run_id, name in sorted(connection.execute(select(tags.c.run_id, tags.c.name))):
+        found[run_id] += (name,)
+    return found

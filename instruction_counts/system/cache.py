@@ -72,12 +72,10 @@ class Cache:
         """The entry if it is there, whole and current, marked as used now."""
         path = self.root / kind / key
         self._in_use.add(path)
-        try:
+        with contextlib.suppress(OSError):  # removed by another process just now
             if path.is_dir() and _is_whole(path) and is_current(path):
                 os.utime(path)
                 return path
-        except OSError:  # removed by another process just now
-            pass
         self._in_use.discard(path)
         return None
 
@@ -164,13 +162,12 @@ class Cache:
 
     def _sweep(self, kind: str) -> None:
         # What killed processes left behind: nobody holds the lock of such a folder.
-        for pattern in (".new-*", ".old-*"):
-            for folder in (self.root / kind).glob(pattern):
-                key = folder.name.split("-")[1]
-                with contextlib.suppress(TimeoutError):
-                    if _is_ours(folder, key):
-                        with locked(folder.with_name(key), patience_s=0):
-                            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (self.root / kind).glob(".*-*"):
+            entry = folder.with_name(folder.name.split("-")[1])
+            with contextlib.suppress(TimeoutError):
+                if _is_ours(folder, entry.name):
+                    with locked(entry, patience_s=0):
+                        shutil.rmtree(folder, ignore_errors=True)
 
     def _remove(self, path: Path) -> bool:
         """Remove an entry, unless it is in use here; whether it was removed."""

@@ -100,17 +100,12 @@ def _check(path: Path, remedy: str) -> None:
         path in {default_cache(), data_folder(), _runtime_folder()} and not path.is_symlink()
     )
     is_new = all(below.name == _MARK for below in path.iterdir())
-    if not (is_new or is_named_so or _is_marked(path)):
+    mark = path / _MARK
+    is_marked = mark.is_file() and mark.read_bytes() == _MARK_TEXT
+    if not (is_new or is_named_so or is_marked):
         raise UsageError(
             f"the folder {path} is not empty, and was not made by instruction-counts", remedy
         )
-
-
-def _is_marked(path: Path) -> bool:
-    try:
-        return (path / _MARK).read_bytes() == _MARK_TEXT
-    except OSError:
-        return False
 
 
 def _mark(path: Path) -> None:
@@ -169,7 +164,7 @@ def _root() -> str:
 
 
 def _locked(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    descriptor = _opened(path)
     try:
         with contextlib.suppress(OSError):  # where there are no locks, nobody sweeps
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -182,10 +177,14 @@ def _locked(path: Path) -> int:
 
 
 def _remove_abandoned(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    descriptor = _opened(path)
     try:
         if os.fstat(descriptor).st_uid == os.getuid():
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(descriptor)
+
+
+def _opened(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -1,7 +1,4 @@
-"""A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines.
-
-Also programs that answer nothing: their output is one text, and they end with what they started.
-"""
+"""A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines."""
 
 from __future__ import annotations
 
@@ -198,10 +195,9 @@ class WorkerProcess:
 
     def _greet(self) -> None:
         hello = self.receive(_HELLO_TIMEOUT_S)
-        spoken = hello.get("protocol")
-        if spoken != PROTOCOL_VERSION:
-            message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
-            raise WorkerError(Failure(FailureKind.REFUSED, message))
+        if hello.get("protocol") != PROTOCOL_VERSION:
+            spoken = f"protocol {hello.get('protocol')!r} instead of {PROTOCOL_VERSION}"
+            raise WorkerError(Failure(FailureKind.REFUSED, f"the worker uses {spoken}"))
         self.pid = hello.get("pid")
 
     def _too_late(self, timeout_s: float) -> WorkerError:
@@ -276,17 +272,18 @@ def _wait(descriptor: int, event: int, deadline: float) -> bool:
 
 def ending(returncode: int | None, output: str) -> Failure:
     """The failure of a process that ended without an answer (a negative code is a signal)."""
+    kind = FailureKind.EXIT
     if returncode is None:
-        return Failure(FailureKind.EXIT, "the process closed its channel", output=output)
-    if returncode < 0:
+        message = "the process closed its channel"
+    elif returncode < 0:
         names = {number.value: number.name for number in signal.Signals}
         name = names.get(-returncode, f"signal {-returncode}")
-        return Failure(FailureKind.SIGNAL, f"the process was killed by {name}", output=output)
-    message = f"the process ended with exit code {returncode}"
-    words, remedy = shortage_in(output) if returncode else ("", "")
-    if words:
-        message = f"{message}: {words}. {remedy}"
-    return Failure(FailureKind.EXIT, message, output=output)
+        kind, message = FailureKind.SIGNAL, f"the process was killed by {name}"
+    else:
+        words, remedy = shortage_in(output) if returncode else ("", "")
+        reason = f": {words}. {remedy}" if words else ""
+        message = f"the process ended with exit code {returncode}{reason}"
+    return Failure(kind, message, output=output)
 
 
 def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:
@@ -303,34 +300,3 @@ def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:
 def _printable(text: str) -> str:
     # The user's exception may hold surrogates, which no file and no terminal takes.
     return text.encode(errors="replace").decode()
-
-
-# Programs
-
-
-def start(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str]
-) -> subprocess.Popen[str]:
-    """Start a program in a session of its own; what it prints anywhere is its stdout.
-
-    Raises:
-        OSError: it does not start.
-    """
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    """Kill it with its session, unless it has ended."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)

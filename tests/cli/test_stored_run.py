@@ -14,7 +14,7 @@ from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from tests.fakes import failed, make_order, make_record, make_run
 
-ONE = make_run(make_record("a"))
+ONE, OTHER = make_run(make_record("a")), make_run(make_record("b"))
 
 COMPARE = "Compare: instruction-counts compare"
 EXPORT = "instruction-counts runs show 7 --output"
@@ -29,8 +29,10 @@ def run_of(*builds: str) -> Run:
     ("runs", "expected"),
     [
         ([ONE], "Saved as run 1."),
-        # An empty run in between is of no use.
+        # A run in between that is empty, or has other cases alone, is of no use.
         ([ONE, make_run(), ONE], f"Saved as run 3. {COMPARE} 1 3"),
+        ([ONE, OTHER, ONE], f"Saved as run 3. {COMPARE} 1 3"),
+        ([OTHER, ONE], "Saved as run 2."),
         # A comparison would ask which build of several is meant.
         ([ONE, run_of("base", "new")], "Saved as run 2."),
         ([run_of("base", "new"), ONE], "Saved as run 2."),

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import injected
-from instruction_counts.session.watching import held
+from instruction_counts.session.watch_state import held
 from tests.cli.program import Program
 from tests.process import MAIN
 from tests.waiting import comes_true
@@ -101,10 +101,11 @@ def test_a_watch_goes_round_until_it_is_interrupted(tmp_path: Path) -> None:
         commits.write_text("c1\nc2\nc3\n")
         steps.append(comes_true((tmp_path / "making").exists))
         watch.send_signal(signal.SIGTERM)
-        said, _ = watch.communicate(timeout=600)
+        watch.wait(600)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(watch.pid, signal.SIGKILL)
+    said, _ = watch.communicate()
 
     assert [True] * 4 == steps, said
     assert 130 == watch.returncode, said

@@ -11,7 +11,6 @@ from instruction_counts.core.errors import (
     DefinitionError,
     DefinitionErrors,
     deferring,
-    is_deferring,
     quoted,
 )
 from instruction_counts.core.utils import flatten
@@ -97,15 +96,6 @@ def test_an_error_prints_its_place_what_was_found_and_what_was_expected(
     assert expected == str(error)
 
 
-def test_an_error_is_placed_at_a_label() -> None:
-    """The original stays, since a mistake in a shared setup is reported at each label."""
-    error = DefinitionError("stmt", "1 (int)", "text", source="suite.py")
-    placed = error.labelled(("a", "b"))
-    text = "suite.py: BENCHMARKS['a']['b'].stmt\n  found     1 (int)\n  expected  text"
-    assert text == str(placed)
-    assert error.label is None
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -147,11 +137,3 @@ def test_a_single_mistake_is_raised_by_itself() -> None:
     with deferring(), pytest.raises(DefinitionError) as caught:
         flatten({"a": GroupedStmts(), "b": GroupedStmts("x")})
     assert ("a",) == caught.value.label
-
-
-def test_deferring_ends_with_its_block() -> None:
-    """Even when the block raises; nothing is deferred for those who do not ask for it."""
-    assert not is_deferring()
-    with pytest.raises(RuntimeError), deferring():
-        raise RuntimeError
-    assert not is_deferring()

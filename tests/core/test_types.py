@@ -12,6 +12,7 @@ import pytest
 
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, AutoLabels, Case, Language, RuntimeMode
 
 
@@ -56,6 +57,20 @@ def test_an_unknown_language_is_refused(value: object) -> None:
     with pytest.raises(DefinitionError) as caught:
         Language.parse(value)
     assert "language" == caught.value.field
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Language, ["python", "c++"]),
+        (RuntimeMode, ["eager", "torchscript", "compiled", "explicit"]),
+        (AutogradMode, ["forward", "backward", "explicit"]),
+    ],
+)
+def test_modes_are_spelled_as_people_write_them(kind: Any, expected: list[str]) -> None:
+    """In options, in YAML and in results alike; those that are always there come first."""
+    assert dict(zip(expected, kind, strict=True)).items() <= by_option(kind).items()
+    assert expected == list(by_option(kind))[: len(expected)]
 
 
 EXPLICIT = AutoLabels(RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, Language.PYTHON)

@@ -28,28 +28,10 @@ SHAPED_TEXT = st.lists(
     st.sampled_from([HEADER, RULE, f"{'x = 1':<40} | auto x = 1;", f"{'':<40} |", "", " ", "x | y"])
 ).map("\n".join)
 
-KEYS = st.sampled_from("abcdef")
-LEAVES = st.integers(0, 9).map(lambda number: TimerArgs(f"x + {number}"))
-TREES = st.recursive(
-    LEAVES, lambda below: st.dictionaries(KEYS, below, min_size=1, max_size=3), max_leaves=12
-).filter(lambda tree: isinstance(tree, dict))
-
 
 def columns(*rows: tuple[str, str]) -> str:
     """A text in two columns, as a definition file holds it."""
     return "\n".join([HEADER, RULE, *(f"{python:<40} | {cpp}" for python, cpp in rows)])
-
-
-def tree_leaves(tree: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """The leaves of a tree with string keys, found by another way than the code under test."""
-    stack, leaves = [(prefix, tree)], {}
-    while stack:
-        label, node = stack.pop()
-        if isinstance(node, TimerArgs):
-            leaves[label] = node
-        else:
-            stack.extend(((*label, key), below) for key, below in node.items())
-    return leaves
 
 
 # flatten
@@ -101,12 +83,6 @@ def test_a_mistake_in_a_schema_is_placed(
         flatten(schema)
     error = caught.value
     assert (label, field, found) == (error.label, error.field, error.found)
-
-
-@given(TREES)
-def test_every_leaf_is_kept_exactly_once(tree: Any) -> None:
-    """Nothing is lost, nothing doubled, and every leaf stands under its path."""
-    assert tree_leaves(tree) == flatten(tree)
 
 
 # parse_stmts

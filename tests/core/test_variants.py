@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from instruction_counts.core.api import GroupedSetup, GroupedVariants
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Language
+from instruction_counts.core.utils import parse_stmts
 from instruction_counts.core.variants import VariantsBlock, pair_lines, parse_block
 
 LABELS = st.text("ABCxyz ()-", min_size=1, max_size=8).map(str.strip).filter(bool)
@@ -95,6 +96,33 @@ def test_labels_of_python_come_before_those_only_in_cpp() -> None:
     """The order is fixed: first as Python names them, then what C++ adds."""
     pairs = pair_lines({"b": ("x",), "a": ("x",)}, {"c": ("x;",), "a": ("x;",)})
     assert [("b",), ("a",), ("c",)] == list(pairs)
+
+
+COLUMNS = parse_stmts(
+    f"{'Python':<40} | C++\n{'-' * 40} | ---\n{'':<40} | y;\n{'x':<40} | x;\n{'z':<40} |"
+)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [
+        (COLUMNS, [(None, "y;"), ("x", "x;"), ("z", None)]),
+        (("\n    \n    x\n    ", "\n    y;\n    x;\n    "), [(None, "y;"), ("x", "x;")]),
+        (
+            ("\n    \n    x\n    ", "\n    y;\n    x;\n    z;\n"),
+            [(None, "y;"), ("x", "x;"), (None, "z;")],
+        ),
+        # The line break after opening quotes is no row.
+        (("x", "\n    x;\n    y;\n    "), [("x", "x;"), (None, "y;")]),
+    ],
+)
+def test_a_first_row_that_one_language_has_keeps_its_place(
+    blocks: tuple[str, str], expected: list[tuple[str | None, str | None]]
+) -> None:
+    """What stands beside each other is one benchmark."""
+    groups = GroupedVariants(*blocks).values()
+
+    assert expected == [(group.py_fwd_stmt, group.cpp_fwd_stmt) for group in groups]
 
 
 def test_every_variant_has_the_setup_and_threads_of_its_block() -> None:

@@ -27,38 +27,16 @@ LANGUAGES = {"sh", "console", "text", "python", "yaml", "json"}
 PROGRAM = re.compile(r"^(?:\S*/?bin/)?(?:python3? main\.py|instruction-counts)(?=\s|$)")
 SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--help", "--version")
 
-# Commands of other programs, by their first word.
 UNCHECKED = {
-    "cp": "copies a file of the docs to where git finds it",
-    "docker": "starts a container",
-    "export": "sets a variable for the commands after it",
-    "for": "repeats commands of other programs",
-    "gh": "talks to GitHub",
-    "git": "reads a repository that readers have",
-    "kcachegrind": "opens a window",
-    "pip": "installs packages from an index",
-    "python": "starts Python's own modules",
-    "sed": "edits a copy that readers have made",
-    ".venv/bin/pre-commit": "installs a hook in the repository",
-    ".venv/bin/python": "starts Python's own modules",
-    ".ci/run": "runs every test",
-    "sha256sum": "reads a file that readers have",
-    "sqlite3": "reads a database that readers have",
+    *("cp", "docker", "export", "for", "gh", "git", "kcachegrind", "pip", "python", "sed"),
+    *(".venv/bin/pre-commit", ".venv/bin/python", ".ci/run", "sha256sum", "sqlite3"),
 }
-# Options of other programs, which the docs name in code.
+"""Commands of other programs, by their first word."""
 FOREIGN_OPTIONS = {
-    "--collect-atstart": "valgrind",
-    "--instr-atstart": "valgrind",
-    "--separate-threads": "valgrind",
-    "--callgrind-out-file": "valgrind",
-    "--tool": "valgrind",
-    "--vgdb": "valgrind",
-    "--read-fd": "the worker",
-    "--write-fd": "the worker",
-    "--editable": "pip",
-    "--strict": "mypy and mkdocs",
-    "--check": "ruff",
+    *("--collect-atstart", "--instr-atstart", "--separate-threads", "--callgrind-out-file"),
+    *("--tool", "--vgdb", "--read-fd", "--write-fd", "--editable", "--strict", "--check"),
 }
+"""Options of valgrind, the worker, pip, mypy, mkdocs and ruff, which the docs name in code."""
 
 
 @attrs.frozen

@@ -45,6 +45,7 @@ def clone(tmp_path: Path) -> Iterator[Path]:
     for name in ("main.py", "definitions", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").symlink_to(sys.prefix)
+    (tmp_path / "runtime").mkdir(mode=0o700)
     yield tmp_path
     shutil.rmtree(tmp_path / "patched", ignore_errors=True)
 
@@ -56,8 +57,10 @@ def clone(tmp_path: Path) -> Iterator[Path]:
 )
 @pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="torch is in no virtual environment")
 def test_the_tutorials_work_as_typed(clone: Path) -> None:
-    """One after the other, as each uses what those before it have stored."""
+    """One after the other, as each uses what those before it have stored, and their servers."""
     variables = {
+        "INSTRUCTION_COUNTS_RUNTIME": str(clone / "runtime"),
+        "INSTRUCTION_COUNTS_KEEP_SERVERS": "10m",
         "INSTRUCTION_COUNTS_DB": str(clone / "runs.db"),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
@@ -73,3 +76,6 @@ def test_the_tutorials_work_as_typed(clone: Path) -> None:
             assert expected == done.returncode, (command, done.stdout, done.stderr)
             # Nothing may be edited through a link to the environment of the tests.
             assert not (clone / "patched").is_symlink()
+    stopped = called(["bash", "-c", "python main.py servers stop"], clone, variables)
+
+    assert "Stopped 2." in stopped.stderr

@@ -130,17 +130,9 @@ def test_a_label_that_is_far_from_all_names_none() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("selection", "asked"),
-    [
-        (Selection(("MatMul",), ("C++",)), "--only MatMul --language c++"),
-        (Selection(runtimes=("",), num_threads=(2,)), "--runtime explicit --num-threads 2"),
-        (Selection(languages=("C++",), autograds=("",)), "--language c++ --autograd explicit"),
-    ],
-)
-def test_options_that_exclude_each_other_are_named(selection: Selection, asked: str) -> None:
+def test_options_that_exclude_each_other_are_refused() -> None:
     """Each matches something, and no case matches all."""
-    with pytest.raises(UsageError) as caught:
-        select(CASES, selection)
-
-    assert f"No case matches {asked}." == caught.value.message
+    with pytest.raises(UsageError, match="No case matches all of these options"):
+        select(CASES, Selection(("MatMul",), ("C++",)))
+    with pytest.raises(UsageError, match="There are no cases"):
+        select((), Selection())

@@ -23,53 +23,11 @@ from tests.engines.callgrind_text import to_text
 STORED = Path(__file__).parents[1] / "fixtures" / "callgrind"
 ONE_PART = sorted(set(STORED.glob("*.out")) - {STORED / "four_parts.out"})
 
-MAIN = Function("/bin/app", "app.c", "main")
-WORK = Function("/bin/app", "work.c", "work")
-COPY = Function("/lib/libc.so.6", "copy.S", "copy")
-
-SMALL = """\
-# callgrind format
-version: 1
-creator: callgrind-3.19.0
-cmd:  ./app --fast
-
-desc: I1 cache:
-desc: Trigger: Client Request: window 3
-
-positions: line
-events: Ir
-summary: 999
-
-ob=(1) /bin/app
-fl=(1) app.c
-fn=(1) main
-4 2
-+1 10
-cfi=(2) work.c
-cfn=(2) work
-calls=2 +7
-* 50
-
-fl=(2)
-fn=(2)
-9 20
-cob=(2) /lib/libc.so.6
-cfi=(3) copy.S
-cfn=(3) copy
-calls=4 -1
-* 30
-
-ob=(2)
-fl=(3)
-fn=(3)
-1 30
-
-totals: 62
-"""
+Parse = Callable[[str], CallgrindProfile]
 
 
 @pytest.fixture
-def parse(tmp_path: Path) -> Callable[[str], CallgrindProfile]:
+def parse(tmp_path: Path) -> Parse:
     """Read a text as a profile."""
 
     def parsed(text: str) -> CallgrindProfile:
@@ -80,12 +38,10 @@ def parse(tmp_path: Path) -> Callable[[str], CallgrindProfile]:
     return parsed
 
 
-Parse = Callable[[str], CallgrindProfile]
-
-
-def body(*lines: str) -> str:
-    """A profile of one event with these lines in the function ``f``."""
-    return "\n".join(["events: Ir", "fn=f", *lines, "totals: 1", ""])
+def body(*lines: str, totals: object = 5) -> str:
+    """A profile with these lines in the function ``f``."""
+    head = ("# callgrind format", "desc: Trigger: window 3", "positions: line", "events: Ir")
+    return "\n".join([*head, "summary: 999", "fn=f", *lines, f"totals: {totals}", ""])
 
 
 def function(name: str) -> Function:
@@ -96,63 +52,38 @@ def function(name: str) -> Function:
 # What a profile says
 
 
-def test_a_profile_is_read(parse: Parse) -> None:
-    """The summary may hold cost that no line shows; what follows ``calls=`` is inclusive."""
-    assert parse(SMALL) == CallgrindProfile(
-        totals=62,
-        exclusive={MAIN: 12, WORK: 20, COPY: 30},
-        calls={(MAIN, WORK): (2, 50), (WORK, COPY): (4, 30)},
-    )
-    assert COPY.library == "libc.so.6"
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     {
         "recursion levels are one function": (
-            "events: Ir\nfn=(1) f\n1 2\nfn=(2) f'2\n1 3\nfn=(3) f'17\n1 4\ntotals: 9\n",
-            {function("f"): 9},
+            body("fn=(1) f", "1 1", "fn=(2) f'2", "1 2", "fn=(3) f'17", "1 2"),
+            {function("f"): 5},
         ),
         "inlined code costs the function that it was inlined into": (
-            "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfe=a.c\n2 4\ntotals: 9\n",
-            {Function("???", "a.c", "f"): 9},
+            body("fl=a.c", "fn=f", "1 2", "fi=b.h", "7 2", "fe=a.c", "2 1"),
+            {Function("???", "a.c", "f"): 5},
         ),
         # Callgrind leaves out ``fl=`` where inlined code has just named the same file.
         "a function without a file line is of the file named last": (
-            "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfn=g\n2 4\ntotals: 9\n",
-            {Function("???", "a.c", "f"): 5, Function("???", "b.h", "g"): 4},
+            body("fl=a.c", "fn=f", "1 1", "fi=b.h", "7 1", "fn=g", "2 3"),
+            {Function("???", "a.c", "f"): 2, Function("???", "b.h", "g"): 3},
         ),
         "callers use the numbers of names that callees defined": (
-            body("cob=(1) o", "cfi=(1) h", "cfn=(1) g", "calls=1 1", "1 5").replace(
-                "totals", "ob=(1)\nfl=(1)\nfn=(1)\n1 5\ntotals"
+            body(
+                *("cob=(1) o", "cfi=(1) h", "cfn=(1) g", "calls=1 1", "1 5"),
+                *("ob=(1)", "fl=(1)", "fn=(1)", "1 5"),
             ),
             {Function("o", "h", "g"): 5},
         ),
-        "a jump may define a name": (
-            body(
-                "jfi=(8) h",
-                "jump=3 +1",
-                "*",
-                "jfn=(8) g",
-                "jcnd=9/10 *",
-                "*",
-                "fl=(8)\nfn=(8)\n1 5",
-            ),
-            {Function("???", "h", "g"): 5},
-        ),
-        "other events are passed over, and zeros may be left out": (
-            "events: Ir Dr Dw\nfn=f\n1 5 6\n2\n3 1 0 4\ntotals: 6 6 4\n",
-            {function("f"): 6},
-        ),
-        "places may be absolute, relative or repeated": (
-            "positions: instr line\nevents: Ir\nfn=f\n0x4f10 12 1\n+4 * 2\n* -3 4\ntotals: 7\n",
-            {function("f"): 7},
+        "places may be absolute, relative or repeated, and no cost be left out": (
+            body("12 1", "+4 2", "2", "* 1", "-3 1"),
+            {function("f"): 5},
         ),
         "comments, empty and unknown header lines are passed over": (
             "novelty: 7\n" + body("# note", "", "1 5", "   "),
             {function("f"): 5},
         ),
-        "no cost": (body(), {}),
+        "no cost": (body(totals=0), {}),
     }.values(),
 )
 def test_self_costs_are_read(parse: Parse, text: str, expected: dict[Function, int]) -> None:
@@ -163,7 +94,7 @@ def test_self_costs_are_read(parse: Parse, text: str, expected: dict[Function, i
 def test_callees_are_read(parse: Parse) -> None:
     """With their objects and files, which hold for one call; else those named last do."""
     here, there = ("cfi=h", "cfn=g", "calls=1 1", "1 5"), ("cfn=k", "calls=1 1", "1 5")
-    text = body("fi=b.h", "cob=o", *here, *there, "cfl=i", *there)
+    text = body("fi=b.h", "cob=o", *here, *there, "cfl=i", *there, totals=0)
 
     assert {callee for _, callee in parse(text).calls} == {
         Function("o", "h", "g"),
@@ -174,28 +105,16 @@ def test_callees_are_read(parse: Parse) -> None:
 
 def test_calls_between_recursion_levels_are_summed(parse: Parse) -> None:
     """Levels call each other, which is a call of a function by itself."""
-    text = body("cfn=f'2", "calls=1 1", "1 9", "fn=f'2", "cfn=f'2", "calls=3 1", "1 6")
+    text = body("cfn=f'2", "calls=1 1", "1 9", "fn=f'2", "cfn=f'2", "calls=3 1", "1 6", totals=0)
     assert parse(text).calls == {(function("f"), function("f")): (4, 15)}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "void f<char const*, 'x'>(char const*)",
-        'operator"" _kib(unsigned long long)',
-        "operator==(A const&, A const&)",
-        "main::{lambda(int)#1}::operator()(int) const [clone .isra.0]",
-        "(below main)",
-        "f'",
-        "#not a comment",
-        "schöne_funktion",
-    ],
-)
-@pytest.mark.parametrize("spelling", ["{}", "(7) {}"])
-def test_names_are_kept_whole(parse: Parse, name: str, spelling: str) -> None:
-    """Whatever a demangled name holds, it is one name."""
-    text = f"events: Ir\nfn={spelling.format(name)}\n1 5\ntotals: 5\n"
-    assert parse(text).exclusive == {function(name): 5}
+def test_a_call_that_began_before_the_window_is_no_cost_of_its_caller(parse: Parse) -> None:
+    """It is none of those in the window, and costs what is in it."""
+    profile = parse(body("1 5", "cfn=g", "calls=0 1", "1 9"))
+
+    assert profile.exclusive == {function("f"): 5}
+    assert profile.calls == {(function("f"), function("g")): (0, 9)}
 
 
 # Malformed input
@@ -204,37 +123,27 @@ def test_names_are_kept_whole(parse: Parse, name: str, spelling: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "line 1: expected a totals: line"),
-        ("events: Ir\nfn=f\n1 5\n", "line 4: expected a totals: line"),
-        ("events: Ir\ntotals: 5", "line 2: expected one complete totals: line"),
-        ("events: Ir\ntotals: ²\n", "expected one complete totals: line"),
-        (f"events: Ir\ntotals: {'9' * 5000}\n", "expected one complete totals: line"),
-        ("events: Ir\ntotals: 5\n1 5\n", "expected one complete totals: line at the end"),
-        ("1 5\ntotals: 5\n", "line 1: expected an events: and an fn= line"),
-        ("fn=f\n1 5\ntotals: 5\n", "line 2: expected an events: and an fn= line"),
-        ("events: Ir\n1 5\ntotals: 5\n", "line 2: expected an events: and an fn= line"),
-        ("events: Cy Ir\ntotals: 5\n", "line 1: expected the event Ir first"),
-        (body("cmd: x"), "line 3: expected a header line, a name"),
-        (body("zz=(1) x"), "line 3: expected a header line, a name"),
-        (body("1 x"), "line 3: expected a cost line: positions, then numbers, found '1 x'"),
-        (body("1 -5"), "line 3: expected a cost line"),
-        (body("1 " + "9" * 5000), "line 3: expected a cost line"),
-        ("positions: instr line\n" + body("0x1"), "line 4: expected a cost line"),
-        (body("fl=(9)"), r"line 3: expected the name that \(9\) stands for"),
-        (body("cfi=(9) x", "cfn=(9)"), r"line 4: expected the name that \(9\) stands for"),
-        (body("calls=1 1", "1 5"), "line 3: expected fn=, cfn="),
-        ("events: Ir\ncfn=g\ncalls=1 1\n1 5\n", "line 3: expected fn=, cfn="),
-        (body("cfn=g", *["calls=1 1", "1 5"] * 2), "line 6: expected fn=, cfn="),
-        (body("cfn=g", "calls=1", "1 5"), "line 4: expected fn=, cfn="),
-        (body("cfn=g", "calls=1 1", "fn=h"), "line 5: expected the cost line of the call"),
-        ("events: Ir\nfn=f\ncfn=g\ncalls=1 1", "line 4: expected the cost line of the call"),
+        ("", "one complete totals: line"),
+        (body(totals="5")[:-1], "one complete totals: line"),
+        (body("1 5", totals="²"), "one complete totals: line"),
+        (body("1 5", totals="9" * 5000), "one complete totals: line"),
+        (body("1 5") + "1 5\n", "one complete totals: line"),
+        (body("1 5").replace("events: Ir", "events: Cy"), "an events: line with Ir alone"),
+        (body("1 5").replace("events: Ir", "events: Ir Dr"), "an events: line with Ir alone"),
+        (body("1 5").replace("fn=f", ""), "line 7: it cannot be read: '1 5'"),
+        (body("1 x"), "line 7: it cannot be read: '1 x'"),
+        (body("1 " + "9" * 5000), "line 7: it cannot be read"),
+        (body("fl=(9)"), r"line 7: it cannot be read: 'fl=\(9\)'"),
+        (body("cfi=(9) x", "cfn=(9)"), r"line 8: it cannot be read"),
+        (body("calls=1 1", "1 5"), "line 8: it cannot be read"),
+        (body("cfn=g", *["calls=1 1", "1 5"] * 2), "line 11: it cannot be read"),
+        (body("cfn=g", "calls=x", "1 5"), "line 8: it cannot be read"),
+        (body("1 4"), "its lines do not add up to its totals, 5"),
     ],
 )
-def test_malformed_text_is_refused_with_its_place_and_what_was_expected(
-    parse: Parse, text: str, expected: str
-) -> None:
+def test_malformed_text_is_refused_with_its_place(parse: Parse, text: str, expected: str) -> None:
     """The error names the file, too: dumps are many."""
-    with pytest.raises(CallgrindFormatError, match=rf"cg\.7\.1, .*{expected}") as caught:
+    with pytest.raises(CallgrindFormatError, match=rf"cg\.7\.1.*{expected}") as caught:
         parse(text)
 
     assert len(str(caught.value)) < 500
@@ -252,15 +161,6 @@ def test_no_beginning_of_a_file_is_taken_for_all_of_it(
         path.write_bytes(whole[:length])
         with pytest.raises(CallgrindFormatError):
             reader(path)
-
-
-@pytest.mark.parametrize("text", ["# x\nevents: Cy\ntotals: 5\n", "# x\ntotals: 5\n"])
-def test_totals_of_something_else_are_refused(tmp_path: Path, text: str) -> None:
-    """The cheap way is as strict as the full one."""
-    path = tmp_path / "cg"
-    path.write_text(text)
-    with pytest.raises(CallgrindFormatError, match="an events: line with Ir first"):
-        read_totals(path)
 
 
 # Stored profiles
@@ -302,17 +202,11 @@ def test_self_costs_agree_with_callgrind_annotate(path: Path) -> None:
     assert sum(profile.exclusive.values()) == profile.totals == read_totals(path)
 
 
-@pytest.mark.parametrize("name", ["recursion", "jumps_and_addresses", "cache_events"])
-def test_recursive_calls_are_all_counted(name: str) -> None:
-    """fib(0) to fib(9) call fib 266 times from inside, with whatever options it was recorded.
-
-    That is, with jumps and addresses, or with a simulated cache: functions cost the same.
-    """
-    profile = read(STORED / f"{name}.out")
-    calls = profile.calls.items()
+def test_recursive_calls_are_all_counted() -> None:
+    """fib(0) to fib(9) call fib 266 times from inside."""
+    calls = read(STORED / "recursion.out").calls.items()
 
     assert [266] == [n for (one, other), (n, _) in calls if one.name == other.name == "fib"]
-    assert profile.exclusive == read(STORED / "recursion.out").exclusive
 
 
 # Properties
@@ -332,13 +226,14 @@ def profiles(draw: st.DrawFn) -> CallgrindProfile:
     """A profile of a few functions that call each other."""
     known = st.sampled_from(draw(st.lists(functions, min_size=1, max_size=6)))
     calls = st.dictionaries(st.tuples(known, known), st.tuples(numbers, numbers), max_size=8)
-    return CallgrindProfile(draw(numbers), draw(st.dictionaries(known, numbers)), draw(calls))
+    exclusive = draw(st.dictionaries(known, numbers))
+    return CallgrindProfile(sum(exclusive.values()), exclusive, draw(calls))
 
 
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
     """A stored profile in which some stretches are lost, replaced or doubled."""
-    names_of_files = ["window.out", "four_parts.out", "stripped.out", "jumps_and_addresses.out"]
+    names_of_files = ["window.out", "four_parts.out", "stripped.out"]
     text = (STORED / draw(st.sampled_from(names_of_files))).read_text()
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.outcomes import FunctionCost, Window
+from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts, Window
 from instruction_counts.engines.callgrind import (
     CallgrindFormatError,
     CallgrindProfile,
@@ -161,15 +161,21 @@ def test_functions_that_vary_are_named(noisy: int) -> None:
 
 
 def test_the_empty_loop_is_subtracted() -> None:
-    """And reported; less itself it is nothing, by function, too."""
-    windows = [Dumped(runs, {LOOP: 7 + 22 * runs, HOOK: 90, ADD: 3 * runs}) for runs in (10, 20)]
+    """And reported; less itself it is nothing, by function and by call, too."""
+    windows = [
+        Dumped(
+            *(runs, {LOOP: 7 + 22 * runs, HOOK: 90, ADD: 3 * runs}),
+            calls={(LOOP, ADD): (runs, 3 * runs), (LOOP, HOOK): (1, 90)},
+        )
+        for runs in (10, 20)
+    ]
     loop = per_run_loop(counted(*windows))
     nothing = counted(*windows, loop=loop)
     result = counted(*totals((10, 500), (20, 1_000)), loop=loop)
 
-    assert Loop(25, {LOOP: 22, ADD: 3}) == loop
+    assert Loop(25, {LOOP: 22, ADD: 3}, {(LOOP, ADD): (1, 3)}) == loop
     assert (25, 25) == (result.instructions.per_run, result.instructions.loop)
-    assert (0, ()) == (nothing.instructions.per_run, nothing.functions.costs)
+    assert (0, FunctionCosts(10, (), ())) == (nothing.instructions.per_run, nothing.functions)
 
 
 # Functions
@@ -200,9 +206,17 @@ def test_functions_add_up_to_the_count(costs: list[int], loop_costs: list[int], 
 
 
 def test_functions_come_with_the_largest_first() -> None:
-    """Each with its library, its file and what was spent in it and below it."""
-    first = Dumped(10, {LOOP: 120, ADD: 300, HOOK: 9}, calls={(LOOP, ADD): (10, 300)})
-    second = Dumped(20, {LOOP: 220, ADD: 600, HOOK: 9}, calls={(LOOP, ADD): (20, 600)})
+    """Each with its library, its file and what was spent in it and below it.
+
+    The own cost of one that calls itself holds all its levels.
+    """
+    first, second = (
+        Dumped(
+            *(runs, {LOOP: 20 + 10 * runs, ADD: 30 * runs, HOOK: 9}),
+            calls={(LOOP, ADD): (runs, 30 * runs), (ADD, ADD): (runs, 9 * runs)},
+        )
+        for runs in (10, 20)
+    )
 
     assert (
         FunctionCost("libtorch_cpu.so", "add.cpp", "at::add", 300, 300),
@@ -210,27 +224,12 @@ def test_functions_come_with_the_largest_first() -> None:
     ) == counted(first, second).functions.costs
 
 
-def test_a_function_that_calls_itself_is_not_counted_twice() -> None:
-    """Its own cost holds all its levels."""
-    calls = {(ADD, ADD): (1, 9)}
-    windows = [Dumped(1, {ADD: 10}, calls=calls), Dumped(2, {ADD: 20}, calls=calls)]
-    (cost,) = counted(*windows).functions.costs
-
-    assert (10, 10) == (cost.exclusive, cost.inclusive)
-
-
 # Threads
-
-
-def test_the_calling_thread_is_counted_by_itself() -> None:
-    """And all threads together, by another name."""
-    instructions = counted(*totals((10, 300), (20, 600))).with_others(25.0).instructions
-
-    assert (30, 55) == (instructions.per_run, instructions.all_threads_per_run)
 
 
 def test_other_threads_are_those_of_the_process_but_its_first(tmp_path: Path) -> None:
     """Neither the dumps of windows, nor of processes whose numbers begin alike."""
+    instructions = counted(*totals((10, 300), (20, 600))).with_others(25.0).instructions
     for name, total in {
         "cg.77-01": 1,
         "cg.77-02": 20,
@@ -241,6 +240,7 @@ def test_other_threads_are_those_of_the_process_but_its_first(tmp_path: Path) ->
         (tmp_path / name).write_text(to_text(CallgrindProfile(total, {ADD: total})))
 
     assert 320 == others_in(tmp_path, 77)
+    assert (30, 55) == (instructions.per_run, instructions.all_threads_per_run)
 
 
 # Dumps that are no use
@@ -265,16 +265,6 @@ def test_a_dump_that_is_missing_or_cut_off_is_an_error(tmp_path: Path, is_cut: b
 RETRIES = [2**power - 8 for power in range(4, 12)]
 
 
-def test_the_plan_is_whole() -> None:
-    """Windows of both lengths come equally often, and every cost has its place."""
-    limits = [limit for limit, _, _ in SCHEDULE[:-1] if limit is not None]
-
-    assert PATTERN.count(1) == PATTERN.count(2)
-    assert sorted(limits) == limits
-    assert SCHEDULE[-1][0] is None
-    assert len(SCHEDULE) - 1 == len(limits)
-
-
 @pytest.mark.parametrize(("warm_up", "unit"), [row[1:] for row in SCHEDULE])
 def test_no_window_meets_a_retry_of_the_interpreter(warm_up: int, unit: int) -> None:
     """It would cost that window more than the others."""
@@ -290,42 +280,25 @@ def test_no_window_meets_a_retry_of_the_interpreter(warm_up: int, unit: int) -> 
 INNER = Function("/lib/libtorch_cpu.so", "add.cpp", "at::native::add")
 
 
-def calling(runs: int, calls_of_a_run: int, *, loop_calls: int = 0) -> Dumped:
-    """A window in which every run calls ``INNER`` from ``ADD``."""
-    number = runs * calls_of_a_run
-    calls = {(ADD, INNER): (number, 10 * number), (LOOP, ADD): (3, 11 * number)}
-    if loop_calls:
-        calls[LOOP, HOOK] = loop_calls * runs, 2 * loop_calls * runs
-    costs = {ADD: number, INNER: 10 * number, HOOK: 2 * loop_calls * runs}
-    return Dumped(runs, costs, calls=calls)
-
-
-def calls_of(result: Counted) -> dict[tuple[str, str], tuple[int, int]]:
-    """How often, and for how much, one function calls another, by their names."""
-    functions = result.functions
-    return {
-        (functions.costs[call.caller].function, functions.costs[call.callee].function): (
-            call.calls,
-            call.instructions,
-        )
-        for call in functions.calls
-    }
-
-
 def test_calls_are_those_of_the_additional_runs() -> None:
     """A call whose number does not grow, as that from the loop, keeps what more it costs.
 
     Its caller is listed, though nothing is spent in it.
     """
-    result = counted(calling(10, 2), calling(20, 2))
+    functions = counted(
+        *(
+            Dumped(
+                *(runs, {ADD: 2 * runs, INNER: 20 * runs}),
+                calls={(ADD, INNER): (2 * runs, 20 * runs), (LOOP, ADD): (3, 22 * runs)},
+            )
+            for runs in (10, 20)
+        )
+    ).functions
+    names = [cost.function for cost in functions.costs]
+    calls = {
+        (names[call.caller], names[call.callee]): (call.calls, call.instructions)
+        for call in functions.calls
+    }
 
-    assert {(ADD.name, INNER.name): (20, 200), (LOOP.name, ADD.name): (0, 220)} == calls_of(result)
-    assert [0] == [cost.exclusive for cost in result.functions.costs if cost.function == LOOP.name]
-
-
-def test_calls_of_the_empty_loop_are_subtracted() -> None:
-    """Like its instructions."""
-    empty = per_run_loop(counted(calling(10, 0, loop_calls=1), calling(20, 0, loop_calls=1)))
-    windows = [calling(runs, 2, loop_calls=1) for runs in (10, 20)]
-
-    assert (LOOP.name, HOOK.name) not in calls_of(counted(*windows, loop=empty))
+    assert {(ADD.name, INNER.name): (20, 200), (LOOP.name, ADD.name): (0, 220)} == calls
+    assert [0] == [cost.exclusive for cost in functions.costs if cost.function == LOOP.name]

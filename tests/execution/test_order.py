@@ -3,60 +3,46 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from pathlib import Path
 
 import pytest
 
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.events import Finished, Started
-from instruction_counts.execution.order import (
-    Budget,
-    longest_first,
-    note_durations,
-    read_durations,
-)
+from instruction_counts.execution.events import Finished
+from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.scheduler import execute
 from tests.cores import lanes_of
-from tests.fakes import BUILD, FakeClock, FakeEngine, make_case, together
+from tests.fakes import BUILD, OK, FakeClock, FakeEngine, make_case, together
 
-NAMES = "abcdef"
-CASES = {name: make_case(name, stmt=name) for name in NAMES}
+CASES = {name: make_case(name, stmt=name) for name in "abcdef"}
 HASHES = {name: case.definition_hash for name, case in CASES.items()}
-BUILDS = (BUILD, Build("new", "/usr/bin/python3"))
-
-
-def orders(names: str = NAMES, builds: tuple[Build, ...] = (BUILD,)) -> list[WorkOrder]:
-    """Orders for these cases, each on every build in turn."""
-    return [WorkOrder(CASES[name], build) for name in names for build in builds]
-
-
-def names_of(found: list[WorkOrder]) -> str:
-    """The cases, each once."""
-    return "".join(name for name, _ in itertools.groupby(order.case.label[0] for order in found))
 
 
 @pytest.mark.parametrize(
-    ("given", "known", "expected"),
+    ("given", "known", "expected", "in_budget"),
     [
-        ("ab", {"a": 0.5, "b": 30.0}, "ba"),
-        ("acb", {"a": 0.5, "b": 30.0}, "cba"),
-        ("abc", {}, "abc"),
+        ("ab", {"a": 0.5, "b": 30.0}, "ba", "ab"),
+        ("acb", {"a": 0.5, "b": 30.0}, "cba", "abc"),
+        ("acb", {}, "acb", "acb"),
     ],
     ids=["long first", "what may have to be compiled first", "as defined"],
 )
 def test_long_cases_come_before_short_ones(
-    given: str, known: dict[str, float], expected: str
+    given: str, known: dict[str, float], expected: str, in_budget: str
 ) -> None:
-    """So that the lanes end together."""
+    """So that the lanes end together; the other way round, as many as possible fit in a budget."""
     durations_s = {HASHES[name]: seconds for name, seconds in known.items()}
+    orders = [WorkOrder(CASES[name], BUILD) for name in given]
+    found = [
+        "".join(
+            order.case.label[0] for order in longest_first(orders, durations_s, in_budget=is_so)
+        )
+        for is_so in (False, True)
+    ]
 
-    assert expected == names_of(longest_first(orders(given), durations_s))
-
-
-# Durations
+    assert [expected, in_budget] == found
 
 
 def test_durations_of_two_runs_at_the_same_time_are_all_noted(tmp_path: Path) -> None:
@@ -91,40 +77,21 @@ def test_a_damaged_file_is_no_knowledge(tmp_path: Path, content: str) -> None:
     note_durations(Path("/proc/durations.json"), {"a": 1.0})  # nor does one that cannot be written
 
 
-# Budgets
+@pytest.mark.parametrize(("budget_s", "measured"), [(0, ""), (6.5, "ab"), (100, "abcdef")])
+def test_nothing_starts_when_the_budget_is_used_up(budget_s: float, measured: str) -> None:
+    """A case that started is measured on all builds: half of a comparison would be none.
 
+    Each look at the clock takes a second: one for a case, and two for each of its builds.
+    """
+    builds = (BUILD, Build("new", "/usr/bin/python3"))
+    orders = [WorkOrder(case, build) for case in CASES.values() for build in builds]
+    lanes = lanes_of({build.name: FakeEngine() for build in builds}, 0)
+    events = execute(orders, lanes, clock=FakeClock(), budget_s=budget_s)
+    found = {event.order: event.outcome for event in events if isinstance(event, Finished)}
+    skipped = Outcome.out_of_time(budget_s)
 
-def carried_out(
-    limit_s: float, builds: tuple[Build, ...] = (BUILD,)
-) -> tuple[str, dict[str, Outcome]]:
-    """What started, in this order, and all outcomes; each look at the clock takes a second."""
-    engines = {build.name: FakeEngine() for build in builds}
-    budget = Budget(limit_s, clock=FakeClock())
-    events = list(execute(orders(builds=builds), lanes_of(engines, 0), budget=budget))
-    return (
-        "".join(event.order.case.label[0] for event in events if isinstance(event, Started)),
-        {
-            f"{event.order.case.label[0]} {event.order.build.name}": event.outcome
-            for event in events
-            if isinstance(event, Finished)
-        },
-    )
-
-
-def test_nothing_starts_when_the_budget_is_used_up() -> None:
-    """The first are measured, the others skipped with the reason."""
-    started, outcomes = carried_out(3.5)
-
-    assert "abc" == started
-    assert {"d default", "e default", "f default"} == {
-        name for name, outcome in outcomes.items() if outcome.skipped_by_budget == "3.5 s"
-    }
-
-
-def test_a_case_that_started_is_measured_on_all_builds() -> None:
-    """Half of a comparison would be none."""
-    _, outcomes = carried_out(2.5, builds=BUILDS)
-    measured = [name for name, outcome in outcomes.items() if outcome.status is Status.OK]
-
-    assert ["a default", "a new", "b default", "b new"] == measured
-    assert 12 == len(outcomes)
+    assert orders == [*found]
+    for order, outcome in found.items():
+        is_measured = order.case.label[0] in measured
+        assert (OK.instructions if is_measured else None) == outcome.instructions
+        assert ("" if is_measured else skipped.skipped_by_budget) == outcome.skipped_by_budget

@@ -106,18 +106,6 @@ def test_files_name_a_runtime_and_a_metric(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("shown")
-def test_a_metric_is_stored(program: Program, folder: Path) -> None:
-    """In the database and in files, which become each other."""
-    program("runs", "show", "1", "--output", "first.json", "--db", "runs.db")
-    program("runs", "import", "first.json", "--db", "again.db")
-    program("runs", "show", "1", "--output", "again.json", "--db", "again.db")
-    cases = json.loads((folder / "again.json").read_text())["cases"]
-    outcomes = [case["outcome"] for case in cases]
-
-    assert [{"shine": 5}] * 3 == [found["metrics"] for found in outcomes if found["status"] == "ok"]
-
-
-@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize(("base", "new"), [("1", "3"), ("a.json", "dull.json")])
 def test_a_change_of_a_judged_metric_is_reported(
     program: Program, folder: Path, base: str, new: str
@@ -153,3 +141,34 @@ def test_a_source_gives_cases(program: Program) -> None:
     listed = program("list", "--definitions", "cases.list")
 
     assert ["cases/0", "cases/1"] == listed.splitlines()[:2]
+
+
+FORK_CASES = """\
+from core.api import GroupedSetup, GroupedStmts, TimerArgs
+
+BENCHMARKS = {
+    "add": GroupedStmts(
+        "y = x + x", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", runtimes=("packed",)
+    ),
+    "first": TimerArgs("torch.mm(x, x)", "x = torch.ones(4, 4)", kind="once"),
+    "odd": TimerArgs("pass", kind="odd"),
+}
+"""
+
+
+@pytest.mark.slow
+def test_toys_are_measured_by_the_fork_engine(program: Program, folder: Path) -> None:
+    """A runtime with an artefact, a kind without windows, and a metric that a task takes."""
+    (folder / "fork.py").write_text(FORK_CASES)
+    files = ("--definitions", "fork.py", "--db", "fork.db", "--output", "fork.json")
+    program("run", "--no-times", *files, code=4)
+    found = json.loads((folder / "fork.json").read_text())["cases"]
+    cases = {f"{case['label'][-1]} {case['runtime']}": case["outcome"] for case in found}
+    eager, packed = cases["add eager"], cases["add packed"]
+    first, odd = cases["first explicit"], cases["odd explicit"]
+
+    assert packed["instructions"]["per_run"] > eager["instructions"]["per_run"] > 0
+    assert 2 == len(first["instructions"]["windows"])
+    assert first["instructions"]["per_run"] > 0
+    assert [3, 13, 9] == [case["metrics"]["letters"] for case in (eager, packed, first)]
+    assert 'unknown kind of case "odd"' in str(odd)

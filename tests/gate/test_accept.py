@@ -9,13 +9,12 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction
-from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
+from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, Head
 from tests.builders import counted, cpp, key, side
@@ -27,14 +26,14 @@ def run(**counts: int) -> Side:
     return side(*(cpp(name, outcome=counted(count)) for name, count in counts.items()))
 
 
+def accepted(before: Baseline | None, new: Side, *only: str, **options: Any) -> Acceptance:
+    """All cases of a run, accepted."""
+    return accept(before, new, Selection(only), **options)
+
+
 def first(**counts: int) -> Baseline:
     """A baseline made from nothing."""
-    return accept(None, run(**counts), {}).after
-
-
-def accepted(before: Baseline, new: Side, **options: Any) -> Acceptance:
-    """All cases of a run, accepted."""
-    return accept(before, new, before.cases, **options)
+    return accepted(None, run(**counts)).after
 
 
 def counts(baseline: Baseline) -> dict[str, int]:
@@ -55,33 +54,29 @@ def test_a_baseline_is_made_from_a_run() -> None:
 
 def test_counts_that_differ_by_noise_stay() -> None:
     """So that the file changes only where something did, and drift is seen once it adds up."""
-    python = {"outcome": counted(1_000_000), "language": Language.PYTHON}  # layouts move 0.1%
-    baseline = accept(None, side(cpp("a", **python)), {}).after
-    shown = []
-    for step in range(1, 11):
-        python["outcome"] = counted(1_000_000 + 900 * step)
-        found = accepted(baseline, side(cpp("a", **python)))
-        assert found.after == accepted(found.after, side(cpp("a", **python))).after
+    baseline, shown = None, []
+    for step in range(11):
+        new = side(make_record("a", outcome=counted(1_000_000 + 900 * step)))  # layouts move 0.1%
+        found = accepted(baseline, new)
+        assert found.after == accepted(found.after, new).after
         shown.append(len(found.kept))
         baseline = found.after
 
-    assert [1, 0] * 5 == shown
+    assert [0, *([1, 0] * 5)] == shown
 
 
-@pytest.mark.parametrize(("known", "expected"), [(700, 700), (100, 500)])
+@pytest.mark.parametrize(("known", "expected"), [(700, 700), (100, 501)])
 def test_a_count_that_stays_learns_of_its_noise(known: int, expected: int) -> None:
     """The larger of what was known and of what is known now."""
-    before = first(a=1_000_000)
-    case = attrs.evolve(before.cases[key("a")], layouts=2, layout_spread=known)
+    case = attrs.evolve(first(a=1_000_000).cases[key("a")], layouts=2, layout_spread=known)
     noise = Noise(0.00005, 0.0005, 4)
-    new = side(attrs.evolve(cpp("a", outcome=counted(1_000_400, spread=5)), noise=noise))
-    after = accept(Baseline(before.head, {case.key: case}), new, {case.key: case}).after
-    kept = after.cases[case.key]
+    new = side(cpp("a", outcome=counted(1_000_400, spread=5), noise=noise))
+    kept = accepted(Baseline(Head.of(new), {case.key: case}), new).after.cases[case.key]
 
-    assert 1_000_000 == kept.instructions
-    assert 50 == kept.spread
-    assert 4 == kept.layouts
-    assert expected == kept.layout_spread
+    assert (1_000_000, 51, 4, expected) == (
+        *(kept.instructions, kept.spread, kept.layouts),
+        kept.layout_spread,
+    )
 
 
 def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
@@ -90,29 +85,31 @@ def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
         Executed((PythonFunction("a.py", 1, "f", digest, number),), (), "3.11")
         for digest, number in (("aa", 7), ("bb", 8))
     ]
-    base, new = (
-        side(
-            cpp(
-                "a",
-                outcome=attrs.evolve(
-                    counted(count),
-                    executed=program,
-                    executed_digests=program.digests,
-                    metrics=Amounts({"bytecodes": program.bytecodes or 0, "allocations": count}),
-                ),
-            )
+    outcomes = (
+        counted(
+            100_000 + number,
+            executed=program,
+            executed_digests=program.digests,
+            metrics={"bytecodes": program.bytecodes, "allocations": number},
         )
-        for count, program in zip((100_000, 100_001), programs, strict=True)
+        for number, program in enumerate(programs)
     )
-    before = accept(None, base, {}).after
-    found = accepted(before, new)
+    base, new = (side(cpp("a", outcome=outcome)) for outcome in outcomes)
+    found = accepted(accepted(None, base).after, new)
     (case,) = found.after.cases.values()
 
-    assert (key("a"),) == found.kept
-    assert 100_000 == case.instructions
-    assert {"bytecodes": 8, "allocations": 100_000} == case.metrics
+    assert ((key("a"),), 100_000) == (found.kept, case.instructions)
+    assert {"bytecodes": 8, "allocations": 0} == case.metrics
     assert case.executed is not None
     assert programs[1].digests == case.executed.executed.digests
+
+
+def test_what_is_not_selected_stays() -> None:
+    """Pruning drops cases that were selected, and that the run does not have."""
+    found = accepted(first(a=1000, b=2000, c=3000), run(a=1500), "a", "b", prune=True)
+
+    assert {"a": 1500, "c": 3000} == counts(found.after)
+    assert (key("b"),) == found.absent
 
 
 @pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time(60)])
@@ -143,7 +140,7 @@ def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
 def test_what_no_baseline_can_hold_is_refused(records: list[Record], message: str) -> None:
     """It is named, and nothing is accepted."""
     with pytest.raises(UsageError, match=message):
-        accept(None, side(*records), {})
+        accepted(None, side(*records))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
-from instruction_counts.gate.limits import Doubt, Limits, Rule, problems, read_limits
+from instruction_counts.gate.limits import Allowed, Doubt, Limits, Rule, problems, read_limits
 from tests.builders import counted, cpp, key, side
 
 FILE = """\
@@ -33,18 +33,18 @@ def read(text: str, folder: Path) -> Limits:
 def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
     """What it leaves out comes from the default, not from the rules before it."""
     limits = read(FILE, tmp_path)
-    rule = limits.rule_for(key("MatMul", "mm"))
 
-    assert Effect(absolute=20) == rule.soft
-    assert Effect(0.005, 100) == rule.hard
+    # Of another language or label it is an earlier rule, or the default.
+    assert [
+        (Effect(absolute=20), Effect(0.005, 100)),
+        (Effect(0.001), Effect(0.1)),
+        (Effect(0.001), Effect(0.005, 100)),
+    ] == [limits.allowed(key(*label)) for label in (("MatMul", "mm"), ("MatMul", "bmm"), ("add",))]
     assert (True, False, True) == (
         *(limits.fail_on_new, limits.fail_on_missing),
         limits.fail_on_output,
     )
-    # Of another language or label it is an earlier rule, or the default.
-    hards = [limits.rule_for(key(*label)).hard for label in (("MatMul", "bmm"), ("add",))]
-    assert [Effect(0.1), Effect(0.005, 100)] == hards
-    assert Rule() == read("{}", tmp_path).rule_for(key("add"))
+    assert (None, None) == read("{}", tmp_path).allowed(key("add"))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
         ("fail_on_new: maybe", '$.fail_on_new\n  found     "maybe"\n  expected  true or false'),
         (
             "default: {only: add}",
-            "$.default\n  found     a pattern\n  expected  only soft and hard; move",
+            '$.default.only\n  found     a field "only"\n  expected  one of soft, hard',
         ),
         ("", "1:1: $\n  found     nothing\n  expected  a mapping"),
         (
@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_
 )
 def test_limits_that_may_make_sense_are_taken(text: str, tmp_path: Path) -> None:
     """Which of two is the larger one depends on the count; a default stands back."""
-    assert isinstance(read(text, tmp_path), Limits)
+    assert read(text, tmp_path).allowed(key("a"))[1] in {Effect(0.005), Effect()}
 
 
 def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ci.md").read_text()
     found = read(text.partition("```yaml\n")[2].partition("```")[0], tmp_path)
 
-    assert Rule(soft=Effect(0.001), hard=Effect(0.005)) == found.default
+    assert Allowed(Effect(0.001), Effect(0.005)) == found.default
     assert 2 == len(found.limits)
 
 
@@ -120,7 +120,7 @@ def baseline(*, layouts: int = 4, spread: float = 0.001) -> Baseline:
 
 def doubts(hard: Effect | None, *rules: Rule) -> list[Doubt]:
     """What is doubtful where the default is this one."""
-    return list(problems(baseline(), Limits(Rule(hard=hard), rules)))
+    return list(problems(baseline(), Limits(Allowed(hard=hard), rules)))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_limits_are_held_against_the_noise(hard: Effect | None, expected: list[D
 
 def test_what_cannot_be_held_against_the_noise_is_doubtful() -> None:
     """A pattern without a case is a typing mistake; without layouts, noise is what is usual."""
-    assert [Doubt.NO_MATCH] == doubts(Effect(0.005), Rule("Grupp/*", hard=Effect(0.004)))
+    assert [Doubt.NO_MATCH] == doubts(Effect(0.005), Rule(only="Grupp/*", hard=Effect(0.004)))
     assert {Doubt.NO_LAYOUTS: [key("Group", "add")]} == problems(baseline(layouts=0))
 
 
@@ -152,5 +152,5 @@ def test_exact_cases_may_have_limits_of_ten_times_the_smallest_change() -> None:
     """A noise of nothing does not make every limit too wide."""
     still = baseline(spread=0.0)
 
-    assert {} == problems(still, Limits(Rule(hard=Effect(absolute=500))))
+    assert {} == problems(still, Limits(Allowed(hard=Effect(absolute=500))))
     assert {} == problems(still)

@@ -68,16 +68,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     # path that a .pth file adds has no part in others.
     others = place.site_packages / "others.pth"
     others.write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
-    target = ["--target", str(place.site_packages), "--no-deps", "--quiet", str(place.wheel)]
-    pip("install", *target)
-    (place.site_packages / "bin" / "instruction-counts").unlink()
-    script = place.environment / "bin" / "instruction-counts"
-    script.write_text(
-        f"#!{place.environment}/bin/python\n"
-        "import sys\nfrom instruction_counts.cli import main\nsys.exit(main())\n",
-        encoding="utf-8",
-    )
-    script.chmod(0o755)
+    pip("--python", str(place.environment), "install", "--no-deps", "--quiet", str(place.wheel))
     return place
 
 

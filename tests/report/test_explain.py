@@ -137,7 +137,7 @@ by layer  instructions  base    new  change
   sum                    969  1,172    +203
 
 What differs: torch (2.13.0+cpu → 2.14.0).
-Flame graphs: --output FILE.speedscope.json, for speedscope.app
+Flame graph: --output FILE.html, or FILE.speedscope.json for speedscope.app
 """.splitlines()
         == shown(found, "python", "operator", "layer")
     )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Doubt, Limits, Rule
@@ -209,8 +210,8 @@ def accepted(old: int, new: int, **fields: int) -> Document:
         side(cpp("a", outcome=counted(count, **more)), cpp("same", outcome=counted(9)))
         for count, more in ((old, {}), (new, fields))
     )
-    before = accept(None, base, {}).after
-    return report.acceptance_document(accept(before, now, before.cases), pruned=False)
+    before = accept(None, base, Selection()).after
+    return report.acceptance_document(accept(before, now, Selection()), pruned=False)
 
 
 def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
@@ -233,7 +234,7 @@ def test_what_is_learnt_of_noise_is_reported_too() -> None:
 def test_remarks_name_some_of_what_they_are_about() -> None:
     """And what to do; patterns as they are written."""
     about = tuple(key(str(number)) for number in range(7))
-    problems = {Doubt.NO_LIMIT: about, Doubt.NO_MATCH: (Rule("Nix/*"),)}
+    problems = {Doubt.NO_LIMIT: about, Doubt.NO_MATCH: (Rule(only="Nix/*"),)}
     document = report.lint_document(problems, "b.json")
     limits, pattern = document.sections
     assert isinstance(limits, Block)

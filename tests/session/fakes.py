@@ -57,13 +57,11 @@ def runner_of(*names: str, recorder: Store | None = None) -> BuildRunner:
 class FakeRecorder:
     """A store that takes the cases that ``accepts`` says, and remembers what it was asked for."""
 
-    def __init__(
-        self, accepts: Callable[[str], bool] = lambda _: True, *, is_lost: bool = False
-    ) -> None:
-        self.accepts, self.is_lost = accepts, is_lost
+    def __init__(self, accepts: Callable[[str], bool] = lambda _: True) -> None:
+        self.accepts = accepts
         self.asked: list[str] = []
         self.kept: dict[str, Record] = {}
-        self.reads, self.state = 0, ""
+        self.state = ""
         self.error: UsageError = DataError("it is full")
 
     def begin(self, run: Run) -> int:
@@ -82,9 +80,6 @@ class FakeRecorder:
 
     def completed(self, record: Record) -> Record:
         """See `Store`."""
-        self.reads += 1
-        if self.is_lost:
-            raise DataError("the database is gone")
         return self.kept.get(record.label[-1], record)
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:

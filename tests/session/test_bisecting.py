@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import itertools
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -15,26 +16,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.comparison import Comparison, verified
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.selection import Selection
-from instruction_counts.history.bisection import Candidates, Change, bisect
-from instruction_counts.report.causes import texts
 from instruction_counts.report.history import bisection
 from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
-from instruction_counts.session.bisecting import Found, only_case
-from tests.builders import side
+from instruction_counts.session.bisecting import Found, bisect, only_case
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
 RECORD = make_record("add", language=Language.CPP)
 KEY = RECORD.key
+Place = tuple[int, int, tuple[int, ...]]
 
 
 @attrs.define
@@ -52,6 +50,7 @@ class FakeBuildMeasurer:
     fault_of_pairs: str = ""
     """How two builds end that are measured together: they do not start, or a text."""
     measured: list[str] = attrs.field(factory=list)
+    is_sound: bool = True
 
     def known(self, build: Build) -> Side | None:
         """See `BuildMeasurer`."""
@@ -67,6 +66,10 @@ class FakeBuildMeasurer:
         sides = {build.name: self._side(build, fault) for build in builds}
         self.measured += sides
         return sides
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """See `BuildMeasurer`."""
+        return compare(base, new)
 
     def check(self, comparison: Comparison) -> Comparison:
         """See `BuildMeasurer`."""
@@ -97,14 +100,13 @@ def measurer_of(counts: Sequence[int | str | None], **more: Any) -> FakeBuildMea
 
 def searched(measurer: FakeBuildMeasurer) -> Found:
     """A bisection over all builds."""
-    makers = [functools.partial(Build, name, "/python") for name in measurer.counts]
-    candidates = Candidates(makers, KEY, measurer)
-    return Found.of(measurer.counts, candidates, bisect(len(makers), candidates))
+    makers = {name: functools.partial(Build, name, "/python") for name in measurer.counts}
+    return bisect(makers, KEY, measurer)
 
 
-def places_in(found: Found) -> list[Change]:
-    """Where the case changed."""
-    return [change.place for change in found.changes]
+def places_in(found: Found) -> list[Place]:
+    """Where the case changed, and which builds are broken there."""
+    return [(change.before, change.after, change.broken) for change in found.changes]
 
 
 def text_of(measurer: FakeBuildMeasurer) -> str:
@@ -112,39 +114,135 @@ def text_of(measurer: FakeBuildMeasurer) -> str:
     return terminal.render(bisection(searched(measurer)))
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.sets(st.integers(2, 14), min_size=2, max_size=2),
-    st.integers(0, 15),
-    st.integers(0, 15),
-    st.integers(0, 2**32),
-)
-def test_a_regression_and_an_improvement_are_found_exactly(
-    places: set[int], broken: int, outlier: int, seed: int
-) -> None:
-    """In sixteen builds with noise, one that is broken, and one outlier."""
-    first, second = sorted(places)
-    noise = random.Random(seed)  # noqa: S311 - nothing is kept secret
-    counts: list[int | str | None] = [
-        10_000 + 700 * (place >= first) - 300 * (place >= second) for place in range(16)
-    ]
-    if broken not in places and broken + 1 not in places:
-        counts[broken] = None
-    measurer = measurer_of(
-        counts, outliers={f"b{outlier}": 5000}, noise=functools.partial(noise.randint, -1, 1)
+# What is found
+
+
+@attrs.frozen
+class Planted:
+    """Builds with two regressions, an improvement, one that is broken, and outliers."""
+
+    counts: tuple[int, ...]
+    changes: tuple[int, ...]
+    """The first build after each change."""
+    broken: int
+    outliers: Mapping[str, int]
+    seed: int
+
+    def expected(self) -> list[Place]:
+        """Between which builds the changes are found: a broken one widens the range."""
+        places = []
+        for change in self.changes:
+            before = change - 1 - (change - 1 == self.broken)
+            after = change + (change == self.broken)
+            if 0 <= before and after < len(self.counts):
+                places.append((before, after, tuple(range(before + 1, after))))
+        return places
+
+
+@st.composite
+def planted(draw: st.DrawFn) -> Planted:
+    """Changes at random places, of which no few in a row cancel each other out."""
+    size = draw(st.integers(12, 24))
+    changes = sorted(draw(st.sets(st.integers(2, size - 2), min_size=3, max_size=3)))
+    sizes = draw(st.permutations([400, 90, -150]))
+    counts = tuple(
+        10_000 + sum(size for at, size in zip(changes, sizes, strict=True) if place >= at)
+        for place in range(size)
     )
+    apart = min(after - before for before, after in itertools.pairwise(changes))
+    # A broken build between two changes side by side would make one of them.
+    broken = draw(st.integers(0, size - 1).filter(lambda at: apart > 1 or at not in changes))
+    # An outlier as large as some changes together (490 at most) would cancel them out.
+    names = st.integers(0, size - 1).map("b{}".format)
+    outliers = draw(st.dictionaries(names, st.integers(600, 10_000), max_size=2))
+    return Planted(counts, tuple(changes), broken, outliers, draw(st.integers(0, 2**32)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(planted())
+def test_every_planted_change_is_found_and_no_other(example: Planted) -> None:
+    """Two regressions and an improvement, with noise, outliers and a broken build."""
+    noise = random.Random(example.seed)  # noqa: S311 - nothing is kept secret
+    counts: list[int | str | None] = [*example.counts]
+    counts[example.broken] = None
+    few = functools.partial(noise.randint, -1, 1)
+    found = searched(measurer_of(counts, outliers=example.outliers, noise=few))
+
+    assert example.expected() == places_in(found)
+    assert all(change.difference.verified for change in found.changes)
+
+
+def test_builds_that_do_not_differ_take_two_measurements() -> None:
+    """Noise within the floor makes no change."""
+    measurer = measurer_of([10_000, *range(10_001, 10_059), 10_000])
+
+    assert () == searched(measurer).changes
+    assert ["b0", "b59"] == measurer.measured
+
+
+def test_one_change_takes_the_logarithm_of_the_builds() -> None:
+    """And two measurements to verify it."""
+    measurer = measurer_of([1000] * 700 + [2000] * 324)
+
+    assert [(699, 700, ())] == places_in(searched(measurer))
+    assert len(measurer.measured) <= 2 + 10 + 2
+
+
+def test_each_build_is_measured_once_before_it_is_verified() -> None:
+    """Also where the halves meet."""
+    measurer = measurer_of([1000, 1100, 1200, 1300, 1400])
     found = searched(measurer)
 
-    assert [Change(first - 1, first), Change(second - 1, second)] == places_in(found)
-    assert ["worse", "better"] == [change.difference.verdict.value for change in found.changes]
+    assert 4 == len(found.changes)
+    assert [0, 1, 2, 3, 4] == [*found.measured]
+    assert 5 + 8 == len(measurer.measured) == found.measurements
+
+
+@pytest.mark.parametrize(
+    ("broken", "changes"),
+    [
+        ({3, 4, 5}, [(2, 6, (3, 4, 5))]),
+        ({0, 1}, [(3, 4, ())]),
+        ({6, 7}, [(3, 4, ())]),
+        ({0, 7}, [(3, 4, ())]),
+        # With fewer than two that work there is nothing to compare.
+        (set(range(7)), []),
+        (set(range(8)), []),
+    ],
+)
+@pytest.mark.parametrize(
+    ("fault", "reason"), [(None, "cannot import torch"), ("no such operator", "no such operator")]
+)
+def test_broken_builds_are_passed_over_with_the_reason(
+    broken: set[int], changes: list[Place], fault: str | None, reason: str
+) -> None:
+    """At a change, any of them may have made it; at the ends, the search is over those that work.
+
+    They do not start, or fail the case.
+    """
+    counts: list[int | str | None] = [1000] * 4 + [1900] * 4
+    for place in broken:
+        counts[place] = fault
+    found = searched(measurer_of(counts))
+
+    assert changes == places_in(found)
+    assert broken == {*found.broken}
+    assert all(reason in why for why in found.broken.values())
+    assert broken.isdisjoint(found.measured)
+    assert found.is_conclusive is (len(broken) < 7)
+
+
+def test_a_change_in_small_steps_is_reported_as_gradual() -> None:
+    """No two neighbours differ by more than the least effect, but the ends do."""
+    (change,) = searched(measurer_of([1000, 1002, 1004])).changes
+
+    assert (0, 2, True) == (change.before, change.after, change.gradual)
 
 
 def test_a_change_is_verified_in_other_layouts() -> None:
     """What is only layout is no change, and is not asked for again and again."""
-    (change,) = searched(measurer_of([1000, 1000, 2000, 2000])).changes
     measurer = measurer_of([1000, 1000, 1100, 1100], layouts=(0, 150))
 
-    assert (Change(1, 2), True) == (change.place, change.difference.verified)
     assert () == searched(measurer).changes
     assert len(measurer.measured) < 12
 
@@ -155,22 +253,20 @@ def test_what_is_known_is_not_measured() -> None:
     measurer = measurer_of([1000] * 4 + [2000] * 4, stored=stored)
     found = searched(measurer)
 
-    assert [Change(3, 4)] == places_in(found)
+    assert [(3, 4, ())] == places_in(found)
     assert ["b3", "b4"] == measurer.measured
-    assert 2 == found.measurements
-    assert 5 == found.reused
+    assert (2, 5) == (found.measurements, found.reused)
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [(None, "b2 cannot import torch"), ("no such operator", "no such operator")],
-)
-def test_a_build_that_fails_is_passed_over_with_the_reason(fault: str | None, reason: str) -> None:
-    """Whether it does not start, or fails the case."""
-    found = searched(measurer_of([1000, 1000, fault, 2000, 2000]))
+@pytest.mark.parametrize("fault", ["gone", "out of memory"])
+def test_a_change_that_cannot_be_verified_is_reported_as_such(fault: str) -> None:
+    """What was read first stands."""
+    shown = text_of(measurer_of([1000, 1000, 2000], fault_of_pairs=fault))
 
-    assert [Change(1, 3, (2,))] == places_in(found)
-    assert reason in found.broken[2]
+    assert "1,000 → 2,000  +1,000, +100.00%  not verified" in shown
+
+
+# What is reported
 
 
 def test_the_report_names_neighbours_causes_and_effort() -> None:
@@ -185,32 +281,6 @@ def test_the_report_names_neighbours_causes_and_effort() -> None:
     assert "+500 at::slow (new)" in shown
     assert "broken: b2: b2 cannot import torch" in shown
     assert "5 builds · 4 measured · 1 broken · 6 measurements · 0 taken from the store" in shown
-
-
-def test_causes_are_found_where_costs_by_function_are_stored() -> None:
-    """Records that were stored come without them."""
-    whole = {count: attrs.evolve(RECORD, outcome=outcome_of(count)) for count in (1000, 1500)}
-    candidates = Candidates(
-        *([], KEY, measurer_of([])),
-        complete=lambda light: whole[light.outcome.instructions.per_run],  # type: ignore[union-attr]
-        sides={
-            place: side(record.with_details(Details()))
-            for place, record in enumerate(whole.values())
-        },
-    )
-
-    assert ("+500 at::slow (new)",) == texts(candidates.difference(0, 1).causes)
-
-
-@pytest.mark.parametrize("fault", ["gone", "out of memory"])
-def test_a_change_that_cannot_be_verified_is_reported_as_such(fault: str) -> None:
-    """What was read first stands."""
-    measurer = measurer_of([1000, 1000, 2000], fault_of_pairs=fault)
-    (change,) = searched(measurer).changes
-
-    assert Change(1, 2) == change.place
-    assert change.difference.verified is False
-    assert "+1,000, +100.00%  not verified" in text_of(attrs.evolve(measurer, measured=[]))
 
 
 def test_json_and_csv_have_the_changes_and_the_effort() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import attrs
 import pytest
 
@@ -18,7 +16,6 @@ from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import (
     ComparisonRequest,
     compare_sides,
-    measure_sides,
     verify,
 )
 from instruction_counts.session.sides import LazyStore
@@ -39,19 +36,13 @@ class Given:
         return CASES[:1]
 
 
-@pytest.fixture(autouse=True)
-def own_noise_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verification keeps what layouts moved a case by, which is no matter of other tests."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-
-
 def verdicts(
     base: FakeEngine, new: FakeEngine, layouts: dict[str, FakeEngine]
 ) -> dict[str, Verdict]:
     """The verdicts on two builds that were measured, and verified in two layouts."""
     runner = runner_of("base", "new")
     with fake_engines({"base": base, "new": new}, layouts=layouts):
-        found = compare(*measure_sides(runner, CASES).sides.values())
+        found = compare(*runner.run(runner.orders(CASES)).sides.values())
         verified = verify(runner, CASES, found, 2)
     return {difference.key.label[0]: difference.verdict for difference in verified.differences}
 
@@ -62,17 +53,12 @@ def engine(count: int) -> FakeEngine:
 
 
 def test_what_differs_in_every_layout_is_reported() -> None:
-    """The other case is the same."""
-    found = verdicts(engine(1000), engine(2000), {"base": engine(1000), "new": engine(2000)})
+    """The other case is the same; in one layout alone, it is the layout that moved it."""
+    everywhere = verdicts(engine(1000), engine(2000), {"base": engine(1000), "new": engine(2000)})
+    once = verdicts(engine(1000), engine(2000), {"base": engine(2000), "new": engine(1000)})
 
-    assert {"a": Verdict.WORSE, "b": Verdict.SAME} == found
-
-
-def test_what_differs_in_one_layout_alone_is_not_reported() -> None:
-    """It is the layout that moved it."""
-    found = verdicts(engine(1000), engine(2000), {"base": engine(2000), "new": engine(1000)})
-
-    assert Verdict.WORSE is not found["a"]
+    assert {"a": Verdict.WORSE, "b": Verdict.SAME} == everywhere
+    assert Verdict.WORSE is not once["a"]
 
 
 def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
@@ -80,7 +66,7 @@ def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
     used, layouts = ({"base": engine(count), "new": engine(2000)} for count in (1000, 1500))
     runner = runner_of("base", "new")
     with fake_engines(used, layouts=layouts):
-        measured = compare(*measure_sides(runner, CASES[:1]).sides.values())
+        measured = compare(*runner.run(runner.orders(CASES[:1])).sides.values())
         found = verify(runner, CASES[:1], measured, 2)
     noises = [made.records[CASES[0].key].noise for made in (found.base, found.new)]
 
@@ -101,7 +87,7 @@ def judged(
     layouts = {name: engine(count) for name, count in zip(costs, fresh, strict=True)}
     with fake_engines(used, layouts=layouts):
         runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
-        measured = compare(*measure_sides(runner, CASES[:1]).sides.values())
+        measured = compare(*runner.run(runner.orders(CASES[:1])).sides.values())
         checked = verify(runner, CASES[:1], measured, None)
     (difference,) = checked.differences
     number = 0 if difference.layouts is None else len(difference.layouts.new)
@@ -117,19 +103,22 @@ def executing(count: int, bytecodes: int) -> Outcome:
     )
 
 
-def test_what_children_call_changed_has_to_be_changed_in_fresh_servers() -> None:
+@pytest.mark.parametrize(
+    ("program", "fresh", "expected"),
+    [
+        ((7, 7), (2000, 1000), (Verdict.SAME, 5, ([1, 2], [1, 2]))),
+        ((7, 7), (1000, 2000), (Verdict.WORSE, 5, ([1, 2], [1, 2]))),
+        # What executes other code is a change whatever layouts do: nothing starts for it.
+        ((7, 8), (1000, 2000), (Verdict.WORSE, 0, ([], []))),
+    ],
+)
+def test_what_children_call_changed_has_to_be_changed_in_fresh_servers(
+    program: tuple[int, int],
+    fresh: tuple[int, int],
+    expected: tuple[Verdict, int, tuple[list[int], ...]],
+) -> None:
     """They alone move what lay in memory before the fork."""
-    assert (Verdict.SAME, 5, ([1, 2], [1, 2])) == judged((7, 7), (2000, 1000))
-
-
-def test_what_is_changed_in_fresh_servers_too_is_reported() -> None:
-    """All layouts agree."""
-    assert (Verdict.WORSE, 5, ([1, 2], [1, 2])) == judged((7, 7), (1000, 2000))
-
-
-def test_nothing_starts_for_what_executes_other_code() -> None:
-    """It is a change whatever layouts do."""
-    assert (Verdict.WORSE, 0, ([], [])) == judged((7, 8), (1000, 2000))
+    assert expected == judged(program, fresh)
 
 
 @pytest.mark.parametrize("measured", [("base",), ("new",), ("base", "new")], ids=" and ".join)

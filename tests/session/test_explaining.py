@@ -93,13 +93,6 @@ def test_both_sides_of_an_edited_function_are_shown() -> None:
     assert (SourceChange("torch/linear.py", "Linear.forward", base, new),) == found
 
 
-def test_a_function_of_one_side_is_shown_alone() -> None:
-    """Without a remark: the other side has none."""
-    (found,) = changes(executing("old"), executing("new", EDITED), Files())
-
-    assert (None, True, ()) == (found.base, found.new is not None, found.remarks)
-
-
 def test_what_is_called_more_often_is_not_asked_for() -> None:
     """Its lines are the same on both sides. Nor is what is not stored, as with another engine."""
     files, more = Files(), attrs.evolve(FORWARD, bytecodes=40)
@@ -122,7 +115,9 @@ def test_what_is_called_more_often_is_not_asked_for() -> None:
 def test_a_file_that_is_not_what_it_was_is_named(
     files: Files, digest: str, side: str, text: str
 ) -> None:
-    """The other side is shown."""
+    """The other side is shown; so is a function of one side, without a remark on the other."""
+    (alone,) = changes(executing("old"), executing("new", EDITED), Files())
+    assert (None, True, ()) == (alone.base, alone.new is not None, alone.remarks)
     new = executing("new", attrs.evolve(EDITED, digest=digest))
     (found,) = changes(executing("old", FORWARD), new, files)
     shown = {"base": found.base, "new": found.new}

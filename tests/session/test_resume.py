@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -13,10 +12,10 @@ from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.outcomes import Details, FailureKind, Machine, Outcome, Status
+from instruction_counts.domain.outcomes import FailureKind, Machine, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.session.measuring import Measured, MeasuredRun
+from instruction_counts.session.measuring import Measured
 from instruction_counts.storage.json_files import read_json
 from tests.cores import lanes_of
 from tests.fakes import (
@@ -63,15 +62,6 @@ def test_records_are_in_the_order_of_the_definitions() -> None:
 
     assert [order.case.label for order in orders] == [record.label for record in run.cases]
     assert {BUILD.name: engine.fingerprint} == run.builds
-
-
-def test_what_was_measured_before_is_not_measured_again() -> None:
-    """It is part of the run, in its place; the rest is measured."""
-    engine = FakeEngine()
-    run, _ = measure([make_order("b"), make_order("a")], engine, make_run(DONE))
-
-    assert {"b"} == labels_asked_for(engine)
-    assert [("b",), ("a",)] == [record.label for record in run.cases]
 
 
 @pytest.mark.parametrize(
@@ -157,23 +147,23 @@ def test_what_is_refused_has_a_record_with_the_reason() -> None:
     assert {"a"} == labels_asked_for(engine)
 
 
-def test_a_run_of_which_all_is_done_starts_nothing() -> None:
-    """It gives its table at once."""
-    engine = FakeEngine()
-    run, _ = measure([make_order("a")], engine, make_run(DONE))
-
-    assert ((DONE,), []) == (run.cases, engine.calls)
-
-
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
-    """What was finished is kept, in the run and in its file; it ends as one without interrupt."""
+    """What was finished is kept, in the run and in its file; it ends as one without interrupt.
+
+    So it is after a mistake of ours.
+    """
     orders = make_orders(9)
     exporter = exporter_to(tmp_path / "r.json", FakeClock())
-    broken = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
+    broken, ours = (
+        FakeEngine({("case", "2"): [error]}) for error in (KeyboardInterrupt(), ZeroDivisionError())
+    )
+    with pytest.raises(ZeroDivisionError):
+        measure(orders, ours, None, [exporter], cores=(0,))
+    assert 2 == len(read_json(tmp_path / "r.json").cases)
     kept, interrupted = measure(orders, broken, None, [exporter], cores=(0,))
     assert interrupted is True
     assert 2 == len(kept.cases)
-    assert kept == read_json(tmp_path / "r.json")
+    assert kept.cases == read_json(tmp_path / "r.json").cases
 
     engine = FakeEngine()
     run, _ = measure(orders, engine, kept)
@@ -181,58 +171,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert 7 == len(engine.calls)
 
 
-def test_a_mistake_of_ours_keeps_what_was_finished(tmp_path: Path) -> None:
-    """Nobody wants to measure it again."""
-    engine = FakeEngine({("case", "2"): [ZeroDivisionError()]})
-    exporter = exporter_to(tmp_path / "r.json", FakeClock())
-    with pytest.raises(ZeroDivisionError):
-        measure(make_orders(9), engine, None, [exporter], cores=(0,))
-
-    assert 2 == len(read_json(tmp_path / "r.json").cases)
-
-
-@pytest.mark.parametrize("name", ["r.json", "r.csv", "r.md"])
-def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) -> None:
-    """Whatever was left out in between."""
-    measure(make_orders(3), FakeEngine(), None, [exporter_to(tmp_path / name)])
-
-    counted = {"r.json": "x + y", "r.md": "| case / "}.get(name, "case")
-    assert 3 == (tmp_path / name).read_text().count(counted)
-
-
 # What is stored and written meanwhile
-
-
-def recorded(
-    recorder: FakeRecorder,
-    *exporters: Exporter,
-    count: int = 4,
-    during: Callable[[WorkOrder], None] | None = None,
-) -> MeasuredRun:
-    """A run of so many cases, one after the other."""
-    engine = FakeEngine() if during is None else FakeEngine(during=during)
-    return Measured("timer", lanes_of(engine, 0), exporters, console, recorder).execute(
-        make_orders(count)
-    )
-
-
-def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
-    """They are nine tenths of a record; nobody asks for them while cases are measured."""
-    recorder = FakeRecorder()
-    measured = recorded(recorder)
-
-    assert [Details()] * 4 == [record.outcome.details for record in measured.run.cases]
-    assert 0 == recorder.reads
-
-
-def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The rest is measured; that the file does not have it is reported."""
-    measured = recorded(FakeRecorder(is_lost=True), exporter_to(tmp_path / "run.json"))
-
-    assert 4 == len(measured.run.cases)
-    assert "is not up to date: the database is gone" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("made_again", ["", "3"])
@@ -253,7 +192,8 @@ def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(
             folder.mkdir()
 
     exporter, recorder = exporter_to(folder / "r.json", FakeClock(0)), FakeRecorder()
-    measured = recorded(recorder, exporter, during=during)
+    lanes = lanes_of(FakeEngine(during=during), 0)
+    measured = Measured("timer", lanes, [exporter], console, recorder).execute(make_orders(4))
 
     assert 4 == len(measured.run.cases)
     assert "complete" == recorder.state
@@ -277,6 +217,6 @@ def test_a_run_is_finished_before_its_files_are_written() -> None:
     """Whatever becomes of them, it is no run that still goes on."""
     recorder = FakeRecorder()
     with pytest.raises(ZeroDivisionError):
-        recorded(recorder, _Broken())
+        Measured("timer", lanes_of(FakeEngine(), 0), [_Broken()], console, recorder).execute([])
 
     assert "complete" == recorder.state

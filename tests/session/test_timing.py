@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,10 +16,9 @@ from tests.session.fakes import fake_engines, runner_of
 ADD = Statements(("x + y",), py_setup="x = y = 1")
 
 
-def timed(asked: Statements, saving: Saving | None = None, **script: Any) -> Timed:
-    """What a fake engine answers; ``failing`` names statements that fail."""
-    answers = {(name,): [failed()] for name in script.get("failing", ())}
-    with fake_engines({BUILD.name: FakeEngine(answers)}):
+def timed(asked: Statements, saving: Saving | None = None) -> Timed:
+    """What a fake engine answers."""
+    with fake_engines({BUILD.name: FakeEngine()}):
         return time_statements(asked, lambda: runner_of(BUILD.name), saving)
 
 
@@ -33,6 +31,7 @@ def test_statements_are_measured_in_their_order() -> None:
     ]
     assert found.is_sound
     assert not found.has_failed_cases
+    assert "" == found.advice
 
 
 @pytest.mark.parametrize(
@@ -57,52 +56,37 @@ def test_statements_are_saved_under_a_label(
 
 
 def test_what_failed_is_not_saved(tmp_path: Path) -> None:
-    """Nor is what was measured with it."""
+    """Nor is what was measured with it. Torch says what is wrong, and not what to type."""
     path = tmp_path / "cases.py"
-
-    found = timed(Statements(("a", "b")), Saving.at(path, "Mine"), failing=["b"])
+    said = failed(message="RuntimeError: grad can be implicitly created only for scalar outputs")
+    with fake_engines({BUILD.name: FakeEngine({("b",): [said]})}):
+        asked = Statements(("a", "b"))
+        found = time_statements(asked, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
 
     assert found.has_failed_cases
+    assert "--gradient NAME" in found.advice
     assert () == found.saved
     assert not path.exists()
 
 
-def test_a_backward_pass_from_many_values_has_an_advice() -> None:
-    """Torch says what is wrong, and not what to type."""
-    said = failed(message="RuntimeError: grad can be implicitly created only for scalar outputs")
-    with fake_engines({BUILD.name: FakeEngine({("x + y",): [said]})}):
-        found = time_statements(ADD, lambda: runner_of(BUILD.name))
-
-    assert "--gradient NAME" in found.advice
-    assert "" == timed(ADD).advice
-
-
 def test_what_cannot_be_saved_is_not_measured(tmp_path: Path) -> None:
-    """It is refused at once."""
-    path = tmp_path / "cases.py"
-    timed(ADD, Saving.at(path, "Mine"))
-    content = path.read_text()
-    engine = FakeEngine()
-
-    with fake_engines({BUILD.name: engine}), pytest.raises(UsageError, match="called Mine already"):
-        time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
-    assert [] == engine.calls
-    assert content == path.read_text()
-
-
-def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
-    """No file, and no result."""
+    """It is refused at once; an interrupt leaves no file behind."""
     path = tmp_path / "cases.py"
 
     def interrupt(_: object) -> None:
         raise KeyboardInterrupt
 
-    with (
-        fake_engines({BUILD.name: FakeEngine(during=interrupt)}),
-        pytest.raises(KeyboardInterrupt),
-    ):
+    engine = FakeEngine(during=interrupt)
+    with fake_engines({BUILD.name: engine}), pytest.raises(KeyboardInterrupt):
         time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert [] == list(tmp_path.iterdir())
+
+    timed(ADD, Saving.at(path, "Mine"))
+    content = path.read_text()
+    with fake_engines({BUILD.name: engine}), pytest.raises(UsageError, match="called Mine already"):
+        time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
+    assert 1 == len(engine.calls)
+    assert content == path.read_text()
 
 
 @pytest.mark.parametrize("label", ["", "/", "a//b", " / b"])

@@ -1,42 +1,280 @@
-"""A watch: its place over restarts, where steps are reported, and what is measured."""
+"""A watch: each step is found once, whatever fails, and its place is kept over restarts."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
 from instruction_counts.cli.watch_command import StepReporting
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.execution.events import Observer
-from instruction_counts.history.watching import Base, FoundStep, SeenBuild, State
+from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.measuring import MeasuredRun
-from instruction_counts.session.watching import (
-    Looking,
-    Reporting,
-    StoreWatchedBuilds,
-    WatchRequest,
+from instruction_counts.session.watch_state import (
+    Base,
+    FoundStep,
+    SeenBuild,
+    State,
     held,
-    listed,
     read_state,
     state_file_of,
     write_state,
 )
+from instruction_counts.session.watching import (
+    Looking,
+    Reporting,
+    WatchedBuilds,
+    WatchRequest,
+)
 from instruction_counts.storage.store import Store
-from tests.fakes import make_record
-from tests.history.made import run_of
-from tests.history.test_watching import FakeWatchedBuilds
+from tests.builders import cpp, side
+from tests.fakes import FINGERPRINT, make_record
+from tests.history.made import outcome_of, run_of
+
+
+@attrs.define
+class FakeWatchedBuilds(WatchedBuilds):
+    """Builds with what is measured of each; those of None are broken.
+
+    ``again`` are the second readings that are others; builds that are ``gone`` have none.
+    """
+
+    sides: Mapping[str, Side | None]
+    again: Mapping[str, Side] = attrs.field(factory=dict)
+    gone: frozenset[str] = frozenset()
+    verifications: list[tuple[str, str]] = attrs.field(factory=list)
+    loaded: list[str] = attrs.field(factory=list)
+    make: Callable[[str], Build] = parse_build
+    measurer: Any = None
+
+    def measure(self, line: str) -> tuple[SeenBuild, Side]:
+        """What is known of it."""
+        side = self.sides[line]
+        if side is None:
+            raise BuildError(f"{line} has no torch", "Install it.")
+        return SeenBuild(line, line, f"/{line}/python", 1), side
+
+    def stored(self, last: SeenBuild) -> Side | None:
+        """The same."""
+        self.loaded.append(last.name)
+        return self.sides[last.name]
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """Of all of it."""
+        return compare(base, new)
+
+    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
+        """By the second readings."""
+        if base.name in self.gone:
+            raise BuildError(f"{base.name} is gone", "Make it again.")
+        self.verifications.append((base.name, new.name))
+        sides = [self.again.get(build.name) or self.sides[build.name] for build in (base, new)]
+        kept = [
+            attrs.evolve(side, records={key: side.records[key] for key in keys})
+            for side in sides
+            if side is not None
+        ]
+        return verified(compare(*kept), *([counts_of(side)] for side in kept))
+
+
+def counts_of(side: Side) -> dict[CaseKey, int]:
+    """The counts of the cases that have one."""
+    counted = {key: record.outcome.instructions for key, record in side.records.items()}
+    return {key: count.per_run for key, count in counted.items() if count is not None}
+
+
+def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
+    """What was measured of a build, by case; of -1 the case fails."""
+    records = (
+        cpp(name, outcome=outcome_of(None if count < 0 else count), definition_hash=code)
+        for name, count in counts.items()
+    )
+    return side(*records, engine=engine)
+
+
+def costing(*counts: int | None) -> dict[str, Side | None]:
+    """Builds of one case that cost so much, called b0, b1 and so on; those of None are broken."""
+    return {f"b{at}": None if n is None else with_cases(a=n) for at, n in enumerate(counts)}
+
+
+@attrs.define
+class Watch:
+    """A look at builds, what is reported of them, and what is noticed."""
+
+    steps: list[FoundStep] = attrs.field(factory=list)
+    notices: list[str] = attrs.field(factory=list)
+    state: State = attrs.field(factory=lambda: State("w"))
+
+    @classmethod
+    def over(cls, builds: FakeWatchedBuilds | Mapping[str, Side | None]) -> Watch:
+        """One that looked at all of them."""
+        watch = cls()
+        if not isinstance(builds, FakeWatchedBuilds):
+            builds = FakeWatchedBuilds(builds)
+        looking = Looking(watch.state, builds, watch, lambda _: None, watch.notices.append)
+        assert looking.look("\n".join(builds.sides)) == len(watch.steps)
+        watch.state = looking.state
+        watch.notices.pop()
+        return watch
+
+    def causes(self, _: Difference) -> tuple[str, ...]:
+        """A cause."""
+        return ("+1 f",)
+
+    def report(self, step: FoundStep) -> None:
+        """Keep it."""
+        self.steps.append(step)
+
+    @property
+    def found(self) -> list[tuple[str, str, str]]:
+        """Base, new and verdict of each step."""
+        return [(step.base, step.new, step.verdict) for step in self.steps]
+
+
+# What is a step
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from([1000, 2000, 3000, None]), min_size=1, max_size=16),
+    st.sets(st.integers(0, 15)),
+)
+def test_every_step_is_found_exactly_once(counts: list[int | None], outliers: set[int]) -> None:
+    """Whatever is broken, and whichever first readings are outliers."""
+    sides = costing(*counts)
+    working = [(f"b{at}", n) for at, n in enumerate(counts) if n is not None]
+    far = {name: with_cases(a=90_000 + n) for name, n in working if int(name[1:]) in outliers}
+    again = {name: side for name, side in sides.items() if side is not None}
+    expected = [
+        (before, after, "worse" if new > base else "better")
+        for (before, base), (after, new) in itertools.pairwise(working)
+        if base != new
+    ]
+
+    assert expected == Watch.over(FakeWatchedBuilds(sides | far, again)).found
+
+
+def test_a_suspect_is_measured_again_before_it_is_a_step() -> None:
+    """Both builds, and then in other layouts; an id tells each step from all others."""
+    builds = FakeWatchedBuilds(costing(1000, 1000, 2000, 3000))
+    first, second = Watch.over(builds).steps
+
+    assert [("b1", "b2"), ("b2", "b3")] == builds.verifications
+    assert (True, 1000, ("+1 f",)) == (first.verified, first.change, first.causes)
+    assert first.id != second.id
+    assert [first, second] == Watch.over(builds).steps
+
+
+def test_a_broken_build_is_passed_over() -> None:
+    """The next one is compared with the last that worked; the reason is reported."""
+    watch = Watch.over(costing(1000, None, -1, 2000))
+
+    assert [("b0", "b3", "worse")] == watch.found
+    assert [
+        "b1 is broken and was skipped: b1 has no torch",
+        "b2 is broken and was skipped: no case has a count",
+    ] == watch.notices
+    assert ("b0", "b1", "b2", "b3") == watch.state.seen
+
+
+def test_a_suspect_that_cannot_be_verified_is_a_step_as_such() -> None:
+    """The build before it may have been removed."""
+    watch = Watch.over(FakeWatchedBuilds(costing(1000, 2000), gone=frozenset({"b0"})))
+
+    assert [False] == [step.verified for step in watch.steps]
+    assert "cannot be verified" in watch.notices[0]
+
+
+@pytest.mark.parametrize("without", [with_cases(a=1000, b=-1), with_cases(a=1000)])
+def test_a_case_is_compared_with_the_last_build_on_which_it_worked(without: Side) -> None:
+    """It fails, or is gone, for a while; the others work in between. It is noticed once."""
+    whole = [with_cases(a=1000, b=count) for count in (1000, 2000, 2000)]
+    sides = (whole[0], without, without, *whole[1:])
+    builds = FakeWatchedBuilds({f"b{place}": side for place, side in enumerate(sides)})
+    watch = Watch.over(builds)
+
+    assert [("b0", "b3", "worse")] == watch.found
+    assert ["b · C++ · Eager · Forward"] == [step.case for step in watch.steps]
+    assert ["b1: not counted, so not compared: b · C++ · Eager · Forward"] == watch.notices
+    assert ["b4"] == [base.build.name for base in watch.state.bases]
+    # A run can be large: an earlier one is loaded only for cases that are back.
+    assert ["b0", "b1", "b0", "b2", "b3"] == builds.loaded
+
+
+def test_each_case_waits_for_itself() -> None:
+    """Each is compared with another build."""
+    builds: dict[str, Side | None] = {
+        "b0": with_cases(a=1000, b=1000, c=1000),
+        "b1": with_cases(a=-1, b=2000, c=2000),
+        "b2": with_cases(a=-1, b=-1, c=2000),
+        "b3": with_cases(a=3000, b=3000, c=3000),
+    }
+
+    assert [
+        *(("b", "b0", "b1"), ("c", "b0", "b1")),
+        *(("a", "b0", "b3"), ("b", "b1", "b3"), ("c", "b2", "b3")),
+    ] == [(step.case[0], step.base, step.new) for step in Watch.over(builds).steps]
+
+
+def test_a_suspect_that_fails_when_it_is_measured_again_is_an_unverified_step() -> None:
+    """Its build is seen, so that nobody would look at it again; the notice says why."""
+    builds = {"b0": with_cases(a=1000, b=1000), "b1": with_cases(a=2000, b=2000)}
+    watch = Watch.over(FakeWatchedBuilds(builds, {"b1": with_cases(a=2000, b=-1)}))
+
+    assert [("a", True), ("b", False)] == [(step.case[0], step.verified) for step in watch.steps]
+    assert [
+        "b1: 1 of 2 candidates cannot be verified: they failed when measured again"
+    ] == watch.notices
+
+
+OTHER_PROFILE = attrs.evolve(FINGERPRINT, profile_version=2)
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (with_cases("d2", a=2000), "definition changed"),
+        (with_cases(engine="timer", a=2000), "fingerprint differs, engine fork → timer"),
+        (
+            attrs.evolve(with_cases(a=2000), fingerprint=OTHER_PROFILE),
+            "fingerprint differs, hermetic profile 1 → 2",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_noticed(other: Side, why: str) -> None:
+    """A step in it is not seen; the next build is compared again."""
+    watch = Watch.over({"b0": with_cases(a=1000), "b1": other, "b2": other})
+
+    assert [] == watch.steps
+    assert [f"b1: not comparable with b0, {why}: a · C++ · Eager · Forward"] == watch.notices
+
+
+def test_a_notice_names_a_few_cases() -> None:
+    """All may be concerned."""
+    cases = {f"c{place}": 1000 for place in range(5)}
+    watch = Watch.over({"b0": with_cases(**cases), "b1": with_cases("d2", **cases)})
+
+    assert watch.notices[0].endswith("; c2 · C++ · Eager · Forward and 2 more")
+
+
+# What is reported, and where it is kept
 
 
 class Killed(StepReporting):
@@ -48,7 +286,7 @@ class Killed(StepReporting):
 
 
 @attrs.define
-class Watch:
+class Restarted:
     """A watch over builds that come one after the other; each look starts from the file."""
 
     folder: Path
@@ -56,13 +294,13 @@ class Watch:
     command: str | None = None
 
     def look(self, reporting: Reporting | None = None) -> int:
-        """Look at what is there; the number of steps that were found."""
+        """Look at what is there, and at blank lines; the number of steps that were found."""
         path = self.folder / "state.json"
         save = functools.partial(write_state, path)
-        builds = FakeWatchedBuilds.of(self.counts)
+        builds = FakeWatchedBuilds(costing(*self.counts))
         usual = StepReporting((self.folder / "steps.jsonl",), self.command)
         looking = Looking(read_state(path, "w"), builds, reporting or usual, save, console.note)
-        found = looking.look("\n".join(builds.sides))
+        found = looking.look("\n\n ".join([*builds.sides, *builds.sides]))
         assert looking.state == read_state(path, "w")
         return found
 
@@ -75,7 +313,7 @@ class Watch:
 
 def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
     """The first build after a pause is compared with the last one before it."""
-    watch = Watch(tmp_path)
+    watch = Restarted(tmp_path)
     found = []
     for count in (1000, 1000, None, 1500, 1500):
         watch.counts.append(count)
@@ -87,7 +325,7 @@ def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
 
 def test_a_step_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On the screen, as a line of JSON, and to a command; looking again reports nothing again."""
-    watch = Watch(tmp_path, [1000, 2000, 3000], f"cat >> {tmp_path}/sent")
+    watch = Restarted(tmp_path, [1000, 2000, 3000], f"cat >> {tmp_path}/sent")
     for _ in range(3):
         watch.look()
     what = "worse: a · C++ · Eager · Forward 1,000 → 2,000 between b0 and b1"
@@ -103,7 +341,7 @@ def test_a_step_that_could_not_be_reported_comes_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The file, which took it already, does not get it again."""
-    watch = Watch(tmp_path, [1000, 2000], f"cat >> {tmp_path}/later/sent")
+    watch = Restarted(tmp_path, [1000, 2000], f"cat >> {tmp_path}/later/sent")
     watch.look()
     said = capsys.readouterr()
     (tmp_path / "later").mkdir()
@@ -117,7 +355,7 @@ def test_a_step_that_could_not_be_reported_comes_later(
 
 def test_a_step_is_not_lost_when_the_program_is_killed(tmp_path: Path) -> None:
     """The state had it before it was reported, and has it until it was."""
-    watch = Watch(tmp_path, [1000, 2000], "exit 1")
+    watch = Restarted(tmp_path, [1000, 2000], "exit 1")
     with pytest.raises(KeyboardInterrupt):
         watch.look(Killed())
 
@@ -125,28 +363,18 @@ def test_a_step_is_not_lost_when_the_program_is_killed(tmp_path: Path) -> None:
     assert 1 == len(watch.reported)
 
 
-def test_what_the_command_prints_is_taken() -> None:
-    """Its errors go to stderr; half of a list would be taken for all of it."""
-    assert "a\nb\n" == listed("echo a; echo b; echo c >&2")
-    with pytest.raises(BuildError, match="--command ends with 3"):
-        listed("echo a; exit 3")
-
-
 # What is measured
 
 
 @attrs.define
-class FakeBuildMeasurer:
+class FakeBuildMeasurer(StoreBuildMeasurer):
     """Measures builds of 1,000 and 2,000 instructions; what it was asked for is kept."""
 
-    store: Store | None = None
     stores: bool = True
-    request: ComparisonRequest = attrs.field(factory=lambda: ComparisonRequest(""))
-    observer: Observer = console
     asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
 
     def measured(self, builds: Sequence[Build]) -> MeasuredRun:
-        """See `StoreBuildMeasurer`."""
+        """By their order."""
         self.asked.append((self.request.selection.only, [build.name for build in builds]))
         parts = {build.name: run_of(1000 * n, 1) for n, build in enumerate(builds, 1)}
         records = (
@@ -156,28 +384,24 @@ class FakeBuildMeasurer:
         run = attrs.evolve(run_of(0, 1), builds=fingerprints, cases=tuple(records))
         return MeasuredRun(run, (), 12 if self.stores else None)
 
-    def measure(self, builds: Sequence[Build]) -> Any:
-        """See `BuildMeasurer`."""
-        return self.measured(builds).sides
-
     def check(self, comparison: Comparison) -> Comparison:
-        """See `BuildMeasurer`."""
+        """As it is."""
         return comparison
 
 
-def watched(measurer: FakeBuildMeasurer) -> StoreWatchedBuilds:
-    """Builds that are measured so."""
-    return StoreWatchedBuilds(parse_build, cast("Any", measurer))
+def watched(store: Any = None, *, stores: bool = True) -> tuple[WatchedBuilds, FakeBuildMeasurer]:
+    """Builds that are measured so, and what measures them."""
+    measurer = FakeBuildMeasurer(ComparisonRequest(""), store, console, stores=stores)
+    return WatchedBuilds(parse_build, measurer), measurer
 
 
 def test_a_build_is_measured_and_remembered_by_its_run() -> None:
     """So that the next one can be compared with it, which one that is not stored cannot be."""
-    measurer = FakeBuildMeasurer()
+    expected = SeenBuild("a=/bin/sh", "a", "/bin/sh", 12)
 
-    assert SeenBuild("a=/bin/sh", "a", "/bin/sh", 12) == watched(measurer).measure("a=/bin/sh")[0]
-    measurer.stores = False
+    assert expected == watched()[0].measure("a=/bin/sh")[0]
     with pytest.raises(DataError, match="could not be stored"):
-        watched(measurer).measure("a=/bin/sh")
+        watched(stores=False)[0].measure("a=/bin/sh")
 
 
 def test_the_last_build_is_taken_from_the_store(
@@ -188,8 +412,7 @@ def test_the_last_build_is_taken_from_the_store(
         number = store.import_run(run_of(1000, 1))
         known = (("default", number), ("default", number + 1), ("nightly", number))
         side, *gone = (
-            watched(FakeBuildMeasurer(store)).stored(SeenBuild("l", name, "/python", run))
-            for name, run in known
+            watched(store)[0].stored(SeenBuild("l", name, "/python", run)) for name, run in known
         )
 
     assert side is not None
@@ -204,13 +427,12 @@ def test_the_last_build_is_taken_from_the_store(
 def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
     """Only they are; also where both builds have the same name."""
     with Store.open(tmp_path / "runs.db") as store:
-        measurer = FakeBuildMeasurer(store)
+        builds, measurer = watched(store)
         base, new = (SeenBuild("l", build, f"/{build}", 1) for build in (name, "new"))
         key = attrs.evolve(make_record().key, label=("Group", "add"))
-        asked = measurer.asked
-        found = watched(measurer).verify(base, new, [key])
+        found = builds.verify(base, new, [key])
 
-    assert [(("Group/add",), names)] == asked
+    assert [(("Group/add",), names)] == measurer.asked
     assert ["worse"] == [difference.verdict.value for difference in found.differences]
 
 
@@ -220,7 +442,7 @@ def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:
     def verify_after(day: int) -> Comparison:
         base = SeenBuild("l", "default", "/a", store.import_run(run_of(1000, day)))
         new = SeenBuild("m", "new", "/b", 2)
-        return watched(FakeBuildMeasurer(store)).verify(base, new, [make_record().key])
+        return watched(store)[0].verify(base, new, [make_record().key])
 
     with Store.open(tmp_path / "runs.db") as store:
         assert 1 == len(verify_after(1).differences)
@@ -249,14 +471,15 @@ STATE = State(
 
 
 def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
-    """With all that is in it; at first nothing was seen."""
+    """With all that is in it; at first nothing was seen. One watch holds it: two would report."""
     path = tmp_path / "state.json"
-    before = read_state(path, "w")
+    assert State("w") == read_state(path, "w")
     for _ in range(2):
         with held(path):
             write_state(path, STATE)
+            with pytest.raises(UsageError, match=r"another watch is using.*\n.*--state"):
+                held(path).__enter__()
 
-    assert State("w") == before
     assert STATE == read_state(path, "w")
 
 
@@ -277,13 +500,6 @@ def test_a_file_that_holds_something_else_is_refused(
     path.write_text(text)
     with pytest.raises(DataError, match=message):
         read_state(path, "w")
-
-
-def test_a_state_is_held_by_one_watch(tmp_path: Path) -> None:
-    """Two would measure the same build, and report its steps twice."""
-    path = tmp_path / "state.json"
-    with held(path), pytest.raises(UsageError, match=r"another watch is using.*\n.*--state"):
-        held(path).__enter__()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from typing import Any
 import attrs
 import psycopg
 import pytest
-from hypothesis import HealthCheck, example, given, settings
 from sqlalchemy import Connection, func, select, text, update
 
 from instruction_counts.core.types import Language
@@ -32,13 +31,13 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.database import Database
-from instruction_counts.storage.json_files import to_json
-from instruction_counts.storage.store import RunningRuns, Store
+from instruction_counts.storage.running import RunningRuns
+from instruction_counts.storage.store import Store
 from instruction_counts.storage.tables import METADATA, outcomes, runs, store_format, tags
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.process import ROOT
 from tests.storage.postgresql import Server
-from tests.storage.values import RUNS, WHOLE
+from tests.storage.values import WHOLE
 
 CALLED = FunctionCosts(
     100, (FunctionCost("a", "b", "c", 3), FunctionCost("d", "e", "f", 2)), (CallCost(0, 1, 2, -3),)
@@ -89,26 +88,16 @@ def reading(where: str) -> Iterator[Connection]:
 # What comes out
 
 
-@settings(
-    max_examples=40,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-@given(run=RUNS)
-@example(run=WHOLE)
-def test_a_run_comes_back_as_it_was(store: Store, run: Run) -> None:
-    """Whatever it holds: as a whole, outcome by outcome, with its details or before them."""
-    whole = store.load(store.import_run(run))
-    number = store.begin(attrs.evolve(run, cases=()))
-    growing = [store.add(number, record) for record in run.cases]
+def test_a_run_comes_back_as_it_was(store: Store) -> None:
+    """Each field of it: as a whole, outcome by outcome, with its details or before them."""
+    number = store.begin(attrs.evolve(WHOLE, cases=()))
+    growing = [store.add(number, record) for record in WHOLE.cases]
     light = store.load(number, details=False).cases
 
-    assert run == whole
-    assert to_json(run) == to_json(whole)
-    assert [Details()] * 2 * len(run.cases) == [
-        record.outcome.details for record in (*growing, *light)
-    ]
-    assert run.cases == tuple(map(store.completed, growing))
-    assert run.cases == tuple(map(store.completed, light))
+    assert WHOLE == store.load(store.import_run(WHOLE))
+    assert [Details()] * 6 == [record.outcome.details for record in (*growing, *light)]
+    assert WHOLE.cases == tuple(map(store.completed, growing))
+    assert WHOLE.cases == tuple(map(store.completed, light))
 
 
 def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None:
@@ -337,16 +326,8 @@ def test_a_tag_moves_only_by_force(store: Store) -> None:
 
     assert store.find("base") is None
     assert second == store.find(str(second))
-
-
-def test_a_name_that_is_unknown_brings_similar_ones(store: Store) -> None:
-    """Most are slips of the fingers."""
-    store.tag(store.import_run(make_run()), "baseline")
-    with pytest.raises(UsageError) as caught:
-        store.untag("basline")
-
-    assert ["baseline"] == store.similar_tags("basline")
-    assert 'no run has the tag "basline"\n  Similar tags: baseline' == str(caught.value)
+    with pytest.raises(UsageError, match='no run has the tag "base"'):
+        store.untag("base")
 
 
 def test_deleting_a_run_leaves_nothing_of_it_and_all_of_the_others(

@@ -110,15 +110,6 @@ class TestEntries:
         assert Cache(cache.root).find("shims", "k") is None
         assert "text" == (cache.entry("shims", "k", writing("text")) / "file").read_text()
 
-    def test_one_entry_may_be_made_while_making_another(self, cache: Cache) -> None:
-        """A case needs a header; neither waits for the other."""
-
-        def build(folder: Path) -> None:
-            header = cache.entry("headers", "k", writing("header"))
-            (folder / "file").write_text((header / "file").read_text())
-
-        assert "header" == (cache.entry("cases", "k", build) / "file").read_text()
-
 
 class TestProcesses:
     """Several processes and one cache."""

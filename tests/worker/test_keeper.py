@@ -49,15 +49,6 @@ def test_a_process_that_left_its_session_ends_with_the_command(tmp_path: Path) -
     assert not Path(f"/proc/{file.read_text()}").exists()
 
 
-def test_it_ends_as_the_command_did(capfd: pytest.CaptureFixture[str]) -> None:
-    """One that ends by itself is told from one that was killed; one that is not there is named."""
-    scripts = {7: "exit 7", **{-number: f"kill -{number} $$" for number in (6, 9, 15)}}
-    assert [*scripts] == [keep("/bin/sh", "-c", script).wait() for script in scripts.values()]
-    keep("/nowhere/at/all").wait()
-
-    assert "/nowhere/at/all does not start: No such file or directory\n" == capfd.readouterr().err
-
-
 def test_the_command_finds_all_as_if_the_keeper_were_not_there() -> None:
     """No input, no ignored signal, and its environment in the order in which it was written.
 

@@ -114,26 +114,20 @@ def test_a_name_that_is_made_anew_gets_memory_whose_slot_is_free() -> None:
 
 
 def test_look_ups_that_share_a_slot_are_separated() -> None:
-    """Of some hundred in a table of 4,096 many would."""
+    """Of some hundred in a table of 4,096 many would; what is apart stays as it is."""
     lookups = [
         (HERE, type_name, f"name_{number}", 0)
         for type_name in ("Base", "Derived", "Many0", "Many1", "Many2", "Many3")
         for number in range(12)
     ]
     kept = method_cache.place([name for _, _, name, _ in lookups[:12]])
-    MethodCache().separate(lookups)
-
-    assert 6 * len(kept) == len(slots(lookups))
-
-
-def test_what_is_apart_stays_as_it_is() -> None:
-    """A new version costs the code that was specialised for the old one."""
-    cache, lookups = MethodCache(), [(HERE, "Base", "method", 0), (HERE, "Derived", "own", 0)]
+    cache = MethodCache()
     cache.separate(lookups)
-    before = slots(lookups)
-    cache.separate(lookups)
+    apart = slots(lookups)
+    cache.separate(lookups)  # a new version costs the code that was specialised for the old one
 
-    assert before == slots(lookups)
+    assert 6 * len(kept) == len(apart)
+    assert apart == slots(lookups)
 
 
 def test_names_of_one_type_that_share_a_slot_are_counted() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.system.worker_process import PROTOCOL_VERSION, WORKER, WorkerProcess
+from instruction_counts.system.worker_process import PROTOCOL_VERSION, WORKER
 from instruction_counts.system.worker_tasks import COUNTED
 
 
@@ -52,22 +52,6 @@ def test_it_ends_when_its_controller_leaves(alone: Path) -> None:
     assert "hello" == hello["type"]
     assert PROTOCOL_VERSION == hello["protocol"]
     assert 0 == process.wait(300)
-
-
-def test_without_descriptors_it_explains_itself(alone: Path) -> None:
-    """Somebody may start it by hand."""
-    done = subprocess.run([sys.executable, alone], capture_output=True, text=True, check=False)
-
-    assert 2 == done.returncode
-    assert "--read-fd" in done.stderr
-
-
-def test_an_unknown_task_is_refused(alone: Path) -> None:
-    """A controller that asks for it is of another version."""
-    with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
-        answer = worker.ask({"task": "unknown", "module": "times"}, 30)
-
-    assert "has no attribute 'unknown'" in answer["failure"]["message"]
 
 
 def test_only_what_counts_is_loaded_by_itself(alone: Path) -> None:

@@ -38,17 +38,16 @@ def causes_of_case(
         Fraction(),
     )
     # An edited function with as many bytecodes as before has a part in it, too.
-    parts = [abs(cause.change) or 1 if _is_python(cause) else 0 for cause in executed]
+    parts = [(abs(cause.change) or 1) * (cause.kind is CauseKind.PYTHON) for cause in executed]
     whole = sum(parts)
+    if whole:
+        functions = (each for each in native.functions if each.key.layer is not Layer.INTERPRETER)
+        native = FunctionDifference(tuple(functions))
     causes = [
         attrs.evolve(cause, interpreted=interpreted * Fraction(part, whole)) if part else cause
         for cause, part in zip(executed, parts, strict=True)
     ]
-    return (*causes, *top_causes(native.without(Layer.INTERPRETER) if whole else native))
-
-
-def _is_python(cause: Cause) -> bool:
-    return cause.kind is CauseKind.PYTHON
+    return (*causes, *top_causes(native))
 
 
 def top_causes(difference: FunctionDifference) -> tuple[Cause, ...]:
@@ -85,17 +84,14 @@ def nameless_libraries(difference: FunctionDifference) -> dict[str, str]:
 
     By library, with that side: ``base``, ``new`` or ``both``.
     """
-    functions = difference.functions
-    unnamed = FunctionDifference(tuple(part for part in functions if part.key.name == UNKNOWN))
-    nameless = {share.title: share for share in unnamed.by_library()}
+    unnamed = tuple(part for part in difference.functions if part.key.name == UNKNOWN)
+    every = {share.title: share for share in difference.by_library() if share.title != UNKNOWN}
     found = {}
-    for share in difference.by_library():
-        part = nameless.get(share.title)
-        if part is None or share.title == UNKNOWN:
-            continue
-        stripped = 4 * part.base > share.base, 4 * part.new > share.new
-        if any(stripped):
-            found[share.title] = "both" if all(stripped) else "base" if stripped[0] else "new"
+    for part in FunctionDifference(unnamed).by_library():
+        if share := every.get(part.title):
+            stripped = 4 * part.base > share.base, 4 * part.new > share.new
+            if any(stripped):
+                found[share.title] = "both" if all(stripped) else "base" if stripped[0] else "new"
     return found
 
 
@@ -118,9 +114,7 @@ def executed_on_both(base: Executed, new: Executed) -> tuple[Cause, ...]:
 
     Bytecodes of different versions of Python are not compared: no functions then.
     """
-    functions: list[Cause] = []
-    if base.python == new.python:
-        functions += _functions(base.functions or (), new.functions or ())
+    functions = _functions(base, new) if base.python == new.python else ()
     operators = sorted(_operators(base, new), key=_rank)
     return (*sorted(functions, key=lambda cause: (not cause.edited, *_rank(cause))), *operators)
 
@@ -129,10 +123,13 @@ def _rank(cause: Cause) -> tuple[Fraction, Fraction, str]:
     return -abs(cause.change), -max(cause.base or Fraction(), cause.new or Fraction()), cause.name
 
 
-def _functions(base: Sequence[PythonFunction], new: Sequence[PythonFunction]) -> Iterator[Cause]:
-    before, after = _by_name(base), _by_name(new)
-    for file, name in {**before, **after}:
-        old, now = before.get((file, name), []), after.get((file, name), [])
+def _functions(base: Executed, new: Executed) -> Iterator[Cause]:
+    groups: dict[tuple[str, str], tuple[list[PythonFunction], list[PythonFunction]]]
+    groups = defaultdict(lambda: ([], []))
+    for side, executed in enumerate((base, new)):
+        for function in executed.functions or ():
+            groups[function.file, function.name][side].append(function)
+    for (file, name), (old, now) in groups.items():
         less, more = (sum(function.bytecodes for function in side) for side in (old, now))
         digests = [{function.digest for function in side} for side in (old, now)]
         edited = bool(old and now) and digests[0] != digests[1]
@@ -140,20 +137,11 @@ def _functions(base: Sequence[PythonFunction], new: Sequence[PythonFunction]) ->
         yield Cause(CauseKind.PYTHON, name, less, more, where=file, line=line, edited=edited)
 
 
-def _by_name(
-    functions: Sequence[PythonFunction],
-) -> dict[tuple[str, str], list[PythonFunction]]:
-    found = defaultdict(list)
-    for function in functions:
-        found[function.file, function.name].append(function)
-    return found
-
-
 def _operators(base: Executed, new: Executed) -> Iterator[Cause]:
     before, after = (
         Counter({(operator.name, operator.backward): operator.calls for operator in side.operators})
         for side in (base, new)
     )
-    for key in {**before, **after}:
-        name, backward = key
-        yield Cause(CauseKind.OPERATOR, name, before[key], after[key], backward=backward)
+    for name, backward in {**before, **after}:
+        calls = before[name, backward], after[name, backward]
+        yield Cause(CauseKind.OPERATOR, name, *calls, backward=backward)

@@ -41,9 +41,9 @@ class FunctionChange:
     base: Fraction | None
     """None where the function is not executed."""
     new: Fraction | None
-    base_calls: Fraction | None = None
+    base_calls: Fraction | None
     """Calls into it per iteration; None where they are not known."""
-    new_calls: Fraction | None = None
+    new_calls: Fraction | None
 
     @property
     def delta(self) -> Fraction:
@@ -56,6 +56,21 @@ class FunctionChange:
         if self.base_calls is None or self.new_calls is None:
             return _NOTHING
         return self.new_calls - self.base_calls
+
+
+@attrs.frozen
+class CallerChange(FunctionChange):
+    """The calls from one function alone, with all that happens below them.
+
+    Where a side was stored without calls, instructions are None, too, and did not change.
+    """
+
+    caller: FunctionKey
+
+    @property
+    def delta(self) -> Fraction:
+        """Instructions per iteration that new has more."""
+        return _NOTHING if self.base is None or self.new is None else super().delta
 
 
 @attrs.frozen
@@ -73,33 +88,13 @@ class Share:
 
 
 @attrs.frozen
-class CallerChange:
-    """The calls from one function to another, per iteration, with all that happens below them."""
-
-    caller: FunctionKey
-    callee: FunctionKey
-    base_calls: Fraction | None
-    """None where base was stored without calls."""
-    new_calls: Fraction | None
-    base: Fraction | None
-    new: Fraction | None
-
-    @property
-    def delta(self) -> Fraction:
-        """Instructions per iteration that new has more; 0 where they are not known on a side."""
-        if self.base is None or self.new is None:
-            return _NOTHING
-        return self.new - self.base
-
-
-@attrs.frozen
 class FunctionDifference:
     """Two sides of a case, per iteration."""
 
     functions: tuple[FunctionChange, ...]
     """All functions of both sides, the largest change first."""
     calls: tuple[CallerChange, ...] = ()
-    """The largest change first; empty where no side has them."""
+    """By caller and function, the largest change first; empty where no side has them."""
 
     @property
     def delta(self) -> Fraction:
@@ -114,12 +109,6 @@ class FunctionDifference:
         """The libraries, the largest change first."""
         return self._shares(lambda key: key.library)
 
-    def without(self, layer: Layer) -> FunctionDifference:
-        """The functions of all other layers, without calls."""
-        return FunctionDifference(
-            tuple(function for function in self.functions if function.key.layer is not layer)
-        )
-
     def callers(self, key: FunctionKey) -> tuple[CallerChange, ...]:
         """Who calls a function, the largest change first; not the function itself.
 
@@ -128,7 +117,7 @@ class FunctionDifference:
         return tuple(
             call
             for call in self.calls
-            if call.callee == key != call.caller and None not in {call.base, call.new}
+            if call.key == key != call.caller and None not in {call.base, call.new}
         )
 
     def _shares(self, title: Callable[[FunctionKey], str]) -> tuple[Share, ...]:
@@ -141,7 +130,7 @@ class FunctionDifference:
         return tuple(sorted(shares, key=lambda share: (*_size(share), share.title)))
 
 
-def _size(change: FunctionChange | CallerChange | Share) -> tuple[Fraction, Fraction]:
+def _size(change: FunctionChange | Share) -> tuple[Fraction, Fraction]:
     return -abs(change.delta), -max(change.base or _NOTHING, change.new or _NOTHING)
 
 
@@ -154,7 +143,8 @@ def shown(amount: Fraction) -> str:
 
 # ---------------------------------------------------------------------------------- two sides
 
-_Edge: TypeAlias = tuple[FunctionKey, FunctionKey]
+_Calls: TypeAlias = tuple[FunctionKey | None, FunctionKey]
+"""A caller, or None for all of them, and what it calls."""
 
 
 def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> FunctionDifference:
@@ -163,19 +153,19 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
     names = _renamed(before.costs, after.costs)
     if names:
         before = _Spent.of(base, names)
-    functions = [
-        FunctionChange(
-            *(key, before.costs.get(key), after.costs.get(key)),
-            *(before.calls_into(key), after.calls_into(key)),
-        )
-        for key in {**after.costs, **before.costs}
-    ]
-    calls = []
-    for edge in {**after.calls, **before.calls}:
-        (base_calls, base_cost), (new_calls, new_cost) = before.call(edge), after.call(edge)
-        calls.append(CallerChange(*edge, base_calls, new_calls, base_cost, new_cost))
+    functions, calls = [], []
+    for key in {**after.costs, **before.costs}:
+        (base_calls, _), (new_calls, _) = (side.called((None, key)) for side in (before, after))
+        costs = before.costs.get(key), after.costs.get(key)
+        functions.append(FunctionChange(key, *costs, base_calls, new_calls))
+    for caller, key in {**after.calls, **before.calls}:
+        if caller is not None:
+            (base_calls, less), (new_calls, more) = (
+                side.called((caller, key)) for side in (before, after)
+            )
+            calls.append(CallerChange(key, less, more, base_calls, new_calls, caller))
     functions.sort(key=lambda function: (*_size(function), function.key))
-    calls.sort(key=lambda call: (*_size(call), call.callee, call.caller))
+    calls.sort(key=lambda call: (*_size(call), call.key, call.caller))
     return FunctionDifference(tuple(functions), tuple(calls))
 
 
@@ -184,10 +174,8 @@ class _Spent:
     """One side per iteration, by names that can be found on another side, too."""
 
     costs: Mapping[FunctionKey, Fraction]
-    calls: Mapping[_Edge, tuple[Fraction, Fraction]]
-    """How many from one function to another, with their instructions."""
-    into: Mapping[FunctionKey, Fraction]
-    """Calls of each function that is called."""
+    calls: Mapping[_Calls, tuple[Fraction, Fraction]]
+    """How many, with their instructions."""
     knows_calls: bool = True
     """Whether calls were stored, if there were any."""
 
@@ -197,7 +185,7 @@ class _Spent:
     ) -> _Spent:
         """The sums over what has one name; ``names`` are other names for some functions."""
         if costs is None:
-            return cls({}, {}, {})
+            return cls({}, {})
         found = [
             FunctionKey(
                 normalised(cost.function, cost.library),
@@ -210,48 +198,36 @@ class _Spent:
         exclusive: dict[FunctionKey, int] = defaultdict(int)
         for key, cost in zip(keys, costs.costs, strict=True):
             exclusive[key] += cost.exclusive
-        calls: dict[_Edge, list[int]] = defaultdict(lambda: [0, 0])
-        into: dict[FunctionKey, int] = defaultdict(int)
+        calls: dict[_Calls, list[int]] = defaultdict(lambda: [0, 0])
         for call in costs.calls:
-            sums = calls[keys[call.caller], keys[call.callee]]
-            sums[0] += call.calls
-            sums[1] += call.instructions
-            into[keys[call.callee]] += call.calls
+            for caller in (None, keys[call.caller]):
+                sums = calls[caller, keys[call.callee]]
+                sums[0] += call.calls
+                sums[1] += call.instructions
         runs = costs.runs
         return cls(
             {key: Fraction(cost, runs) for key, cost in exclusive.items()},
-            {edge: (Fraction(n, runs), Fraction(cost, runs)) for edge, (n, cost) in calls.items()},
-            {key: Fraction(n, runs) for key, n in into.items()},
+            {each: (Fraction(n, runs), Fraction(cost, runs)) for each, (n, cost) in calls.items()},
             bool(calls) or not exclusive,
         )
 
-    def calls_into(self, key: FunctionKey) -> Fraction | None:
-        """Calls of a function; None where they are not known."""
-        return self.into.get(key, _NOTHING) if self.knows_calls else None
-
-    def call(self, edge: _Edge) -> tuple[Fraction, Fraction] | tuple[None, None]:
-        """Calls from one function to another, with their instructions; None where not known."""
-        return self.calls.get(edge, (_NOTHING, _NOTHING)) if self.knows_calls else (None, None)
+    def called(self, calls: _Calls) -> tuple[Fraction, Fraction] | tuple[None, None]:
+        """How many calls, with their instructions; None where they are not known."""
+        return self.calls.get(calls, (_NOTHING, _NOTHING)) if self.knows_calls else (None, None)
 
 
 def _renamed(
     base: Iterable[FunctionKey], new: Iterable[FunctionKey]
 ) -> dict[FunctionKey, FunctionKey]:
     """The functions of base that new has under a name with other parameters, where it is clear."""
+    groups: dict[FunctionKey, tuple[list[FunctionKey], list[FunctionKey]]]
+    groups = defaultdict(lambda: ([], []))
     names, new_names = set(base), set(new)
-    left, entered = (_by_stem(keys) for keys in (names - new_names, new_names - names))
-    return {
-        left[place][0]: entered[place][0]
-        for place in left
-        if len(left[place]) == len(entered.get(place, ())) == 1
-    }
-
-
-def _by_stem(keys: Iterable[FunctionKey]) -> dict[FunctionKey, list[FunctionKey]]:
-    groups: dict[FunctionKey, list[FunctionKey]] = defaultdict(list)
-    for key in keys:
-        groups[attrs.evolve(key, name=stem(key.name))].append(key)
-    return groups
+    for side, keys in enumerate((names - new_names, new_names - names)):
+        for key in keys:
+            groups[attrs.evolve(key, name=stem(key.name))][side].append(key)
+    pairs = (sides for sides in groups.values() if len(sides[0]) == len(sides[1]) == 1)
+    return {left[0]: entered[0] for left, entered in pairs}
 
 
 # ------------------------------------------------------------------------------------- layers
@@ -274,9 +250,9 @@ def apportioned(shares: Mapping[Layer, Fraction], total: int) -> dict[Layer, int
     whole = sum(shares.values(), _NOTHING)
     if whole <= 0:
         return {}
-    exact = {layer: shares[layer] * total / whole for layer in Layer if layer in shares}
-    counts = zip(exact, rounded(list(exact.values()), total), strict=True)
-    return {layer: count for layer, count in counts if count}
+    layers = [layer for layer in Layer if layer in shares]
+    counts = rounded([shares[layer] * total / whole for layer in layers], total)
+    return {layer: count for layer, count in zip(layers, counts, strict=True) if count}
 
 
 def rounded(amounts: Sequence[Fraction | float], total: int) -> list[int]:

@@ -28,7 +28,6 @@ _LONGEST_LIST = 40
 """Template arguments of more characters are reduced to what they name."""
 
 _DEEPEST = 60
-_MOST_ROUNDS = 8
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _PAGE = re.compile(r"0x[0-9a-fA-F]*000")
@@ -85,7 +84,6 @@ def normalised(function: str, library: str) -> str:
 
     Without addresses, versions, suffixes of clones, tags, anonymous and inline namespaces and
     return types; default and integer template arguments and long lists of them are reduced.
-    Normalising a normalised name changes nothing.
 
     Code without an object either was generated (it starts a page of its own) or jumps to another
     object; only the first gets a name.
@@ -163,15 +161,6 @@ def qualified(function: str) -> str:
 
 @functools.lru_cache(maxsize=32_768)
 def _normalised(function: str) -> str:
-    name = function
-    for _ in range(_MOST_ROUNDS):
-        before, name = name, _simpler(name)
-        if name == before:
-            break
-    return name
-
-
-def _simpler(function: str) -> str:
     name = _undecorated(function)
     thunk = _THUNK.match(name)
     prefix = thunk[0] if thunk else ""

@@ -13,13 +13,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
-
-import attrs
+from typing import Any, TypeAlias
 
 from instruction_counts import __version__
 from instruction_counts.analysis.attribution.functions import (
-    CallerChange,
     FunctionDifference,
     FunctionKey,
     rounded,
@@ -27,40 +24,47 @@ from instruction_counts.analysis.attribution.functions import (
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import printable
 
-_PROGRAM = f"instruction-counts {__version__}"
-_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-
 _SMALLEST_STACK = 0.5
 """Instructions per iteration, of a stack and of all above it."""
 
 _MOST_STACKS = 20_000
 """A stack holds at least this part of the count, so that large cases make no huge files."""
 
-
-# ------------------------------------------------------------------------------ speedscope
+_Costs: TypeAlias = Mapping[FunctionKey, float]
+_Shares: TypeAlias = Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
 
 
 def speedscope(title: str, difference: FunctionDifference) -> dict[str, Any]:
     """The document: a graph of each side, whose weights add up to its whole instructions."""
     frames: dict[FunctionKey, int] = {}
-    profiles = [_profile(side, _graph(difference, side), frames) for side in ("base", "new")]
+    profiles = [_profile(side, difference, frames) for side in ("base", "new")]
     return {
-        "$schema": _SCHEMA,
-        "exporter": _PROGRAM,
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": f"instruction-counts {__version__}",
         "name": printable(title),
         "profiles": profiles,
         "shared": {"frames": [{"name": key.name, "file": key.library} for key in frames]},
     }
 
 
-def _profile(side: str, graph: _Graph, frames: dict[FunctionKey, int]) -> dict[str, Any]:
-    stacks = list(_stacks(graph))
-    total = round(sum(graph.costs.values()))
+def _profile(
+    side: str, difference: FunctionDifference, frames: dict[FunctionKey, int]
+) -> dict[str, Any]:
+    found = {each.key: getattr(each, side) for each in difference.functions}
+    costs = {key: max(cost, Fraction()) for key, cost in found.items() if cost is not None}
+    # A function costs less than nothing where the empty loop spent more in it: the largest pays.
+    if costs:
+        largest = max(costs, key=lambda key: costs[key])
+        owed = sum(min(cost, Fraction()) for cost in found.values() if cost is not None)
+        costs[largest] = max(costs[largest] + owed, Fraction())
+    callees = _callees(difference, side)
+    stacks = list(_stacks({key: float(cost) for key, cost in costs.items()}, callees))
+    total = round(sum(costs.values()))
     weights = rounded([weight for _, weight in stacks], total)
     kept = [(stack, weight) for (stack, _), weight in zip(stacks, weights, strict=True) if weight]
     return {
         "type": "sampled",
-        "name": side if graph.callers else f"{side} (flat: stored without calls)",
+        "name": side if callees else f"{side} (flat: stored without calls)",
         "unit": "none",
         "startValue": 0,
         "endValue": total,
@@ -69,60 +73,28 @@ def _profile(side: str, graph: _Graph, frames: dict[FunctionKey, int]) -> dict[s
     }
 
 
-# ------------------------------------------------------------------------------ call graphs
+def _callees(difference: FunctionDifference, side: str) -> _Shares:
+    """What each function of a side calls, with weights that its callees are shared by.
 
-
-@attrs.frozen
-class _Graph:
-    """Functions with what they cost themselves, and who calls them, with weights to share by."""
-
-    costs: Mapping[FunctionKey, Fraction]
-    callers: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
-
-
-def _graph(difference: FunctionDifference, side: str) -> _Graph:
-    """A side; callers share by the instructions of their calls, or by calls if all have none."""
-    costs = {function.key: getattr(function, side) for function in difference.functions}
-    spent = {key: cost for key, cost in costs.items() if cost is not None}
-    into: dict[FunctionKey, list[CallerChange]] = defaultdict(list)
-    for call in difference.calls:
-        if call.caller != call.callee:
-            into[call.callee].append(call)
-    callers: dict[FunctionKey, dict[FunctionKey, Fraction]] = {}
-    for callee, edges in into.items():
-        for field in (side, f"{side}_calls"):
-            shares = {edge.caller: getattr(edge, field) or Fraction() for edge in edges}
-            positive = {caller: share for caller, share in shares.items() if share > 0}
-            if positive:
-                callers[callee] = positive
-                break
-    return _Graph(_settled(spent), callers)
-
-
-def _settled(spent: Mapping[FunctionKey, Fraction]) -> dict[FunctionKey, Fraction]:
-    """The costs with negative ones taken off the largest of the same library, else of all.
-
-    A function costs less than nothing where the empty loop spent more in it than the case did.
+    These are the instructions of the calls, or their number where all calls of a callee have none.
     """
-    settled = {key: max(cost, Fraction()) for key, cost in spent.items()}
-    largest = sorted(spent, key=lambda key: -spent[key])
-    for key in (key for key, cost in spent.items() if cost < 0):
-        debt = -spent[key]
-        for other in sorted(largest, key=lambda other: other.library != key.library):
-            paid = min(debt, settled[other])
-            settled[other] -= paid
-            debt -= paid
-    return settled
+    called = {call.key for call in difference.calls if (getattr(call, side) or 0) > 0}
+    callees: dict[FunctionKey, dict[FunctionKey, Fraction]] = defaultdict(dict)
+    for call in difference.calls:
+        field = side if call.key in called else f"{side}_calls"
+        weight = getattr(call, field) or Fraction()
+        if call.caller != call.key and weight > 0:
+            callees[call.caller][call.key] = weight
+    return callees
 
 
-def _stacks(graph: _Graph) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:
+def _stacks(costs: _Costs, callees: _Shares) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:
     """Every stack with what its last function costs there; from the outermost function inwards."""
-    order, callees = _without_cycles(graph)
-    called = {callee for targets in callees.values() for callee in targets}
-    costs = {key: float(cost) for key, cost in graph.costs.items()}
+    order, shares = _without_cycles(costs, callees)
+    called = {callee for targets in shares.values() for callee in targets}
     inclusive: dict[FunctionKey, float] = {}
     for key in order:
-        below = sum(share * inclusive[callee] for callee, share in callees[key].items())
+        below = sum(share * inclusive[callee] for callee, share in shares[key].items())
         inclusive[key] = costs.get(key, 0.0) + below
     smallest = max(_SMALLEST_STACK, sum(costs.values()) / _MOST_STACKS)
     small = FunctionKey(f"(stacks below {smallest:,.3g} instructions)", "", Layer.OTHER)
@@ -138,23 +110,19 @@ def _stacks(graph: _Graph) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:
             continue
         if costs.get(key):
             yield stack, share * costs[key]
-        targets = sorted(
-            callees[key].items(), key=lambda item: (item[1] * inclusive[item[0]], item[0])
-        )
-        pending += [((*stack, callee), share * part) for callee, part in targets if whole]
+        targets = [(part * inclusive[callee], callee, part) for callee, part in shares[key].items()]
+        pending += [
+            ((*stack, callee), share * part) for _, callee, part in sorted(targets) if whole
+        ]
 
 
 def _without_cycles(
-    graph: _Graph,
+    costs: Iterable[FunctionKey], callees: _Shares
 ) -> tuple[list[FunctionKey], dict[FunctionKey, dict[FunctionKey, float]]]:
     """Callees before their callers, and what part of each callee belongs to a caller."""
-    callees: dict[FunctionKey, dict[FunctionKey, Fraction]] = defaultdict(dict)
-    for callee, callers in graph.callers.items():
-        for caller, weight in callers.items():
-            callees[caller][callee] = weight
-    nodes = {*graph.costs, *graph.callers, *callees}
-    outside = {key: sum(callees[key].values(), Fraction()) for key in nodes}
-    starts = sorted(nodes, key=lambda key: (key in graph.callers, -outside[key], key))
+    called = {callee for targets in callees.values() for callee in targets}
+    outside = {key: sum(callees.get(key, {}).values()) for key in {*costs, *called, *callees}}
+    starts = sorted(outside, key=lambda key: (key in called, -outside[key], key))
     order, kept = _depth_first(starts, callees)
     sums: dict[FunctionKey, Fraction] = defaultdict(Fraction)
     for caller, callee in kept:
@@ -166,7 +134,7 @@ def _without_cycles(
 
 
 def _depth_first(
-    starts: Iterable[FunctionKey], callees: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
+    starts: Iterable[FunctionKey], callees: _Shares
 ) -> tuple[list[FunctionKey], list[tuple[FunctionKey, FunctionKey]]]:
     """The order in which functions are left, and the calls that do not lead back."""
     order: list[FunctionKey] = []

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 
 import attrs
 
-from instruction_counts.domain.metrics import Amount, Metric, metrics
+from instruction_counts.domain.metrics import (
+    BYTECODES,
+    OPERATOR_CALLS,
+    Amount,
+    Metric,
+    metrics,
+)
 from instruction_counts.domain.outcomes import Times
 from instruction_counts.domain.records import Record
 
@@ -25,8 +31,8 @@ class Program(enum.Enum):
     OPERATORS_DIFFER = "operators differ"
 
 
-OTHER_PROGRAMS = frozenset({Program.PYTHON_DIFFERS, Program.OPERATORS_DIFFER})
-"""What is a change whatever layouts do."""
+OTHER_PROGRAMS = {Program.PYTHON_DIFFERS: BYTECODES, Program.OPERATORS_DIFFER: OPERATOR_CALLS}
+"""What is a change whatever layouts do, with the metric that tells which way it goes."""
 
 
 def program(base: Record | None, new: Record | None) -> Program:

@@ -91,29 +91,21 @@ def compare(
     """
     found = tuple(disagreements(base, new))
     comparable = not any(disagreement.prevents for disagreement in found)
-    skipped_by_budget = {
-        key: budget
-        for side in (new, base)
-        for key, record in side.records.items()
-        if (budget := record.outcome.skipped_by_budget)
-    }
+    sides = [(key, record) for side in (new, base) for key, record in side.records.items()]
+    skipped = {key: budget for key, record in sides if (budget := record.outcome.skipped_by_budget)}
     differences = []
-    for key in dict.fromkeys([*new.records, *base.records]):
-        if key in skipped_by_budget:
-            continue
-        before, after = base.records.get(key), new.records.get(key)
-        output = (
-            compare_outputs(before.outcome.output, after.outcome.output)
-            if before and after
-            else None
-        )
-        judged = judge(
-            key, before, after, comparable=comparable, min_effect=min_effect, output=output
-        )
-        differences.append(attrs.evolve(judged, causes=causes(judged)))
-    return Comparison(
-        base, new, found, min_effect, tuple(differences), skipped_by_budget=skipped_by_budget
-    )
+    for key in dict(sides):
+        if key not in skipped:
+            before, after = base.records.get(key), new.records.get(key)
+            outputs = (
+                None if record is None else record.outcome.output for record in (before, after)
+            )
+            output = compare_outputs(*outputs)
+            judged = judge(
+                key, before, after, comparable=comparable, min_effect=min_effect, output=output
+            )
+            differences.append(attrs.evolve(judged, causes=causes(judged)))
+    return Comparison(base, new, found, min_effect, tuple(differences), skipped_by_budget=skipped)
 
 
 def verified(
@@ -138,7 +130,9 @@ def verified(
             tuple(layout[key] for layout in side if key in layout) for side in (base, new)
         )
         if key in suspects and len(before) == len(after) == len(base) > 0:
-            steady = _steady_change(key, functions)
+            is_known = functions and all(key in layout for side in functions for layout in side)
+            costs = ([layout[key] for layout in side] for side in functions)
+            steady = steady_change(*costs) if is_known else None
             layouts = Layouts(before, after, (edges or {}).get(key), steady)
             judged.append(judge_verified(compared, layouts, comparison.min_effect))
         else:
@@ -169,18 +163,7 @@ def settled(
     return attrs.evolve(by_more, differences=differences)
 
 
-def _steady_change(
-    key: CaseKey, functions: Sequence[Sequence[Mapping[CaseKey, FunctionCosts]]]
-) -> int | None:
-    if not functions or not all(key in layout for side in functions for layout in side):
-        return None
-    base, new = ([layout[key] for layout in side] for side in functions)
-    return steady_change(base, new)
-
-
 # ------------------------------------------------------------------- statements, side by side
-
-_PLACES = 3
 
 
 @attrs.frozen
@@ -196,16 +179,12 @@ class MeasuredStatement:
 
 def beside(records: Sequence[Record]) -> tuple[MeasuredStatement, ...]:
     """The statements of ``records``, which hold their details, in their order."""
-    return tuple(
-        MeasuredStatement(
-            record, _places(record), _from_first(records[0], record) if number else None
-        )
-        for number, record in enumerate(records)
-    )
-
-
-def _places(record: Record) -> tuple[FunctionChange, ...]:
-    return difference(None, record.outcome.functions).functions[:_PLACES]
+    statements = []
+    for number, record in enumerate(records):
+        places = difference(None, record.outcome.functions).functions[:3]
+        judged = _from_first(records[0], record) if number else None
+        statements.append(MeasuredStatement(record, places, judged))
+    return tuple(statements)
 
 
 def _from_first(first: Record, other: Record) -> Difference:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from instruction_counts.analysis.verdicts.changes import (
+    OTHER_PROGRAMS,
     MetricChange,
     Program,
     TimeChange,
@@ -25,8 +26,7 @@ from instruction_counts.analysis.verdicts.outputs import OutputDifference
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
-from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Metric
-from instruction_counts.domain.noise import Floor, Noise, Origin
+from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
 
@@ -80,11 +80,7 @@ class Reason(enum.Enum):
     FAILED_IN_BOTH = "failed in both"
 
 
-_PROGRAMS: dict[Program, tuple[Reason, Metric]] = {
-    Program.PYTHON_DIFFERS: (Reason.PYTHON_DIFFERS, BYTECODES),
-    Program.OPERATORS_DIFFER: (Reason.OPERATORS_DIFFER, OPERATOR_CALLS),
-}
-_OTHER_PROGRAM = frozenset(reason for reason, _ in _PROGRAMS.values())
+_OTHER_PROGRAM = frozenset(Reason(program.value) for program in OTHER_PROGRAMS)
 
 
 @attrs.frozen
@@ -128,9 +124,8 @@ class Difference:
     @property
     def time(self) -> TimeChange | None:
         """The change of the wall times; None where a side has none."""
-        if self.base is None or self.new is None:
-            return None
-        return time_change(self.base.outcome.times, self.new.outcome.times)
+        base, new = (None if side is None else side.outcome.times for side in (self.base, self.new))
+        return time_change(base, new)
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:
@@ -196,14 +191,14 @@ def judge(
 
     ``comparable`` is False where the fingerprints forbid to compare counts.
     """
-    said = _without_counts(base, new, comparable=comparable, output=output)
+    said = _without_counts(base, new, output, comparable=comparable)
     if said is not None:
         return Difference(key, base, new, *said, output=output)
     before, after = _instructions(base), _instructions(new)
     noises = [record.noise for record in (base, new) if record and record.noise]
     floor = noise_floor(before, after, key.language, noises)
-    said = _on_counts(before, after, floor.instructions, min_effect)
-    found = Difference(key, base, new, *said, floor.instructions, floor.origin, output=output)
+    said = _on_counts(before, after, floor[0], min_effect)
+    found = Difference(key, base, new, *said, *floor, output=output)
     return _by_program(found)
 
 
@@ -230,33 +225,26 @@ def judge_verified(
     It is a change only if every count of one side lies above every count of the other, by more than
     either side moves on its own; or if that is so in single functions.
     """
-    before, after = _instructions(difference.base), _instructions(difference.new)
+    before, after = (_instructions(side).per_run for side in (difference.base, difference.new))
     edge = () if layouts.edge is None else (layouts.edge,)
-    base, new = (before.per_run, *layouts.base, *edge), (after.per_run, *layouts.new)
+    base, new = (before, *layouts.base, *edge), (after, *layouts.new)
     noise = max(max(side) - min(side) for side in (base, new))
     gap = max(min(new) - max(base), min(base) - max(new))
     checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=Origin.LAYOUTS)
-    verdict, reason = _on_layouts(checked, layouts, gap, min_effect)
-    return _by_program(attrs.evolve(checked, verdict=verdict, reason=reason))
-
-
-def _on_layouts(
-    checked: Difference, layouts: Layouts, gap: int, min_effect: Effect
-) -> tuple[Verdict, Reason]:
-    change, before = checked.change or 0, _instructions(checked.base).per_run
+    change, steady = checked.change or 0, layouts.steady_change
     if not min_effect.is_reached(change, before):
-        return Verdict.SAME, Reason.BELOW_MIN_EFFECT
-    if gap > checked.noise:
-        reason = Reason.BEYOND_LAYOUTS if checked.noise else Reason.EXACT_DIFFERENCE
-        return _direction(change), reason
+        said = Verdict.SAME, Reason.BELOW_MIN_EFFECT
+    elif gap > noise:
+        said = _direction(change), Reason.BEYOND_LAYOUTS if noise else Reason.EXACT_DIFFERENCE
     # Layouts move the whole count by as much as it changed, or by more.
-    steady = layouts.steady_change
-    if steady and min_effect.is_reached(steady, before):
-        return _direction(steady), Reason.STEADY_PART
+    elif steady and min_effect.is_reached(steady, before):
+        said = _direction(steady), Reason.STEADY_PART
     # What both sides execute is the same, and each function costs what it may cost on either side.
-    if steady is not None and gap <= 0 and checked.program is Program.SAME:
-        return Verdict.SAME, Reason.LAYOUT_FUNCTIONS
-    return Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
+    elif steady is not None and gap <= 0 and checked.program is Program.SAME:
+        said = Verdict.SAME, Reason.LAYOUT_FUNCTIONS
+    else:
+        said = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
+    return _by_program(attrs.evolve(checked, verdict=said[0], reason=said[1]))
 
 
 def _direction(change: int) -> Verdict:
@@ -265,32 +253,30 @@ def _direction(change: int) -> Verdict:
 
 def noise_floor(
     base: Instructions, new: Instructions, language: Language, noises: Iterable[Noise]
-) -> Floor:
+) -> tuple[int, Origin]:
     """Instructions by which a case may differ without any change of code, and how that is known.
 
     The largest of: what windows disagree by, what fresh servers were seen to disagree by, and what
     layouts were seen to move (where they were not seen, what they usually move).
     """
-    known = list(noises)
-    larger = max(base.per_run, new.per_run)
-    layout = max((noise.layout_spread for noise in known if noise.layouts), default=None)
-    origin = Origin.ASSUMED if layout is None else Origin.LAYOUTS
-    by_layout = USUAL_LAYOUT_SPREAD[language] if layout is None else layout
+    known, larger = list(noises), max(base.per_run, new.per_run)
+    layouts = [noise.layout_spread for noise in known if noise.layouts]
+    by_layout = max(layouts, default=USUAL_LAYOUT_SPREAD[language])
     by_server = max((noise.server_spread for noise in known), default=0.0)
     floors = (
-        Floor(round(by_layout * larger), origin),
-        Floor(round(by_server * larger), Origin.SERVERS),
-        Floor(max(base.spread, new.spread), Origin.WINDOWS),
+        (round(by_layout * larger), Origin.LAYOUTS if layouts else Origin.ASSUMED),
+        (round(by_server * larger), Origin.SERVERS),
+        (max(base.spread, new.spread), Origin.WINDOWS),
     )
-    return max(floors, key=lambda floor: floor.instructions)
+    return max(floors, key=lambda floor: floor[0])
 
 
 def _without_counts(
     base: Record | None,
     new: Record | None,
+    output: OutputDifference | None,
     *,
     comparable: bool,
-    output: OutputDifference | None,
 ) -> tuple[Verdict, Reason] | None:
     """The verdict where counts do not decide; None where they do."""
     if base is None:
@@ -298,26 +284,19 @@ def _without_counts(
     if new is None:
         return Verdict.MISSING, Reason.ONLY_IN_BASE
     outcomes = base.outcome, new.outcome
-    failed = tuple(outcome.status in {Status.FAILED, Status.TIMEOUT} for outcome in outcomes)
+    failed = [outcome.status in {Status.FAILED, Status.TIMEOUT} for outcome in outcomes]
     if any(failed):
-        return Verdict.FAILED, _FAILED[failed]
-    counted = all(outcome.instructions is not None for outcome in outcomes)
+        one = Reason.FAILED_IN_BASE if failed[0] else Reason.FAILED_IN_NEW
+        return Verdict.FAILED, Reason.FAILED_IN_BOTH if all(failed) else one
     obstacles = {
         Reason.SKIPPED: any(outcome.status is Status.SKIPPED for outcome in outcomes),
         Reason.DEFINITION_CHANGED: base.definition_hash != new.definition_hash,
         Reason.OUTPUT_DIFFERS: output is not None and output.differs,
-        Reason.NOT_COUNTED: not counted,
+        Reason.NOT_COUNTED: any(outcome.instructions is None for outcome in outcomes),
         Reason.FINGERPRINT_DIFFERS: not comparable,
     }
     found = next((reason for reason, is_there in obstacles.items() if is_there), None)
     return None if found is None else (Verdict.INCOMPARABLE, found)
-
-
-_FAILED: dict[tuple[bool, ...], Reason] = {
-    (True, True): Reason.FAILED_IN_BOTH,
-    (True, False): Reason.FAILED_IN_BASE,
-    (False, True): Reason.FAILED_IN_NEW,
-}
 
 
 def _on_counts(
@@ -343,18 +322,18 @@ def _by_program(judged: Difference) -> Difference:
     operators, do, or by more than noise. Otherwise it stays ambiguous.
     """
     too_small = judged.verdict is Verdict.SAME and judged.reason is not Reason.WITHIN_NOISE
-    if judged.program not in _PROGRAMS or too_small:
+    if judged.program not in OTHER_PROGRAMS or too_small:
         return judged
-    reason, metric = _PROGRAMS[judged.program]
-    verdict, change = judged.verdict, judged.effect or 0
+    verdict, metric = judged.verdict, OTHER_PROGRAMS[judged.program]
     if verdict not in {Verdict.BETTER, Verdict.WORSE}:
         before, after = (
             0 if record is None else record.outcome.metrics.get(metric.name, 0)
             for record in (judged.base, judged.new)
         )
+        change = judged.effect or 0
         agree = (after - before) * change > 0
         verdict = _direction(change) if agree else Verdict.AMBIGUOUS
-    return attrs.evolve(judged, verdict=verdict, reason=reason)
+    return attrs.evolve(judged, verdict=verdict, reason=Reason(judged.program.value))
 
 
 def _count(record: Record | None, layouts: Sequence[int]) -> int | None:

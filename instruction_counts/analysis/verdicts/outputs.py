@@ -22,30 +22,12 @@ _TOLERANCES = {
 
 
 @attrs.frozen
-class TensorDifference:
-    """How one tensor differs: in words, and by how much where that is known."""
-
-    name: str
-    what: str
-    largest_absolute: float = 0.0
-    largest_relative: float = 0.0
-
-
-@attrs.frozen
 class OutputDifference:
     """What came of comparing two outputs."""
 
     differs: bool
-    tensors: tuple[TensorDifference, ...] = ()
-    unknown: str = ""
-    """Why nothing can be said; empty where something can."""
-
-    @property
-    def text(self) -> str:
-        """One line."""
-        if self.unknown:
-            return self.unknown
-        return "; ".join(f"{tensor.name}: {tensor.what}" for tensor in self.tensors)
+    text: str = ""
+    """How each tensor differs, or why nothing can be said; empty where all are the same."""
 
 
 def compare_outputs(base: Output | None, new: Output | None) -> OutputDifference | None:
@@ -57,38 +39,32 @@ def compare_outputs(base: Output | None, new: Output | None) -> OutputDifference
     if base is None or new is None:
         return None
     if not (base.repeatable and new.repeatable):
-        return OutputDifference(differs=False, unknown="the output is not the same in every run")
+        return OutputDifference(differs=False, text="the output is not the same in every run")
     if base.inputs != new.inputs:
-        return OutputDifference(differs=False, unknown="the setup made different inputs")
-    found = tuple(_differences(base, new))
-    return OutputDifference(differs=bool(found), tensors=found)
+        return OutputDifference(differs=False, text="the setup made different inputs")
+    text = "; ".join(_differences(base, new))
+    return OutputDifference(bool(text), text)
 
 
-def _differences(base: Output, new: Output) -> Iterator[TensorDifference]:
-    before = {tensor.name: tensor for tensor in base.tensors}
-    after = {tensor.name: tensor for tensor in new.tensors}
-    for name in dict.fromkeys([*before, *after]):
+def _differences(base: Output, new: Output) -> Iterator[str]:
+    before, after = ({tensor.name: tensor for tensor in side.tensors} for side in (base, new))
+    for name in {**before, **after}:
         was, now = before.get(name), after.get(name)
         if was is None or now is None:
-            yield TensorDifference(name, f"only in {'new' if was is None else 'base'}")
-        else:
-            yield from _of_tensors(was, now)
+            yield f"{name}: only in {'new' if was is None else 'base'}"
+        elif text := _of_tensors(was, now):
+            yield f"{name}: {text}"
 
 
-def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifference]:
-    for what in ("shape", "dtype", "nans"):
-        before, after = getattr(base, what), getattr(new, what)
+def _of_tensors(base: TensorValue, new: TensorValue) -> str:
+    for field, words in (("shape", "shape"), ("dtype", "dtype"), ("nans", "number of NaNs")):
+        before, after = getattr(base, field), getattr(new, field)
         if before != after:
-            words = "number of NaNs" if what == "nans" else what
-            yield TensorDifference(base.name, f"{words} {before} → {after}")
-            return
-    if base.digest == new.digest:
-        return
-    distance = _distance(base, new)
-    if distance is not None:
-        largest, ratio = distance
-        what = f"differs by up to {largest:.3g} (relative {ratio:.3g})"
-        yield TensorDifference(base.name, what, largest, ratio)
+            return f"{words} {before} → {after}"
+    distance = None if base.digest == new.digest else _distance(base, new)
+    if distance is None:
+        return ""
+    return f"differs by up to {distance[0]:.3g} (relative {distance[1]:.3g})"
 
 
 def _distance(base: TensorValue, new: TensorValue) -> tuple[float, float] | None:

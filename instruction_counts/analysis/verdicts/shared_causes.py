@@ -11,7 +11,7 @@ The rule:
   against the change of the case count against it.
 - What at least two cases share is chosen by how much it explains, the most first, unless so few
   cases changed that each can say it itself. Causes of nearly the same cases (four of five on either
-  side) that go the same way stand together.
+  side) that go the same way stand together, and the largest share is told first.
 - The share of a cause is what it explains of all changes, whichever way they go, added up. No
   instruction is counted twice. Of operators, and without the costs of native functions, it is not
   known.
@@ -120,6 +120,7 @@ def shared_causes(differences: Iterable[Difference], most: int = _MOST) -> Share
         members.sort(key=lambda cause: _KINDS.index(cause.first.kind))
         share = float(explained / whole) if explained and whole else None
         leading.append(LeadingCause(tuple(members), share))
+    leading.sort(key=lambda cause: -abs(cause.share or 0))
     return SharedCauses(tuple(leading), len(left), tuple(every))
 
 

@@ -15,8 +15,8 @@ import hashlib
 import json
 import os
 import re
-import subprocess
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -37,7 +37,6 @@ from instruction_counts.engines.cpp.source import (
     candidates,
     translation_unit,
 )
-from instruction_counts.engines.cpp.toolchain import c_compiler, cpp_standard, headers_digest
 from instruction_counts.system.cache import VARIABLE, Cache, key_of
 
 CASES, HEADERS, SHIMS = "cases", "headers", "shims"
@@ -49,6 +48,7 @@ _FORMAT = "1"
 """Part of every key: to be changed with anything here that changes what is compiled."""
 
 _TIMEOUT_S = 600.0
+_OLDEST_STANDARD = 17
 _ELSEWHERE = f"Set {VARIABLE} to a folder that you can write to, on a disk with room."
 _IMPLIED_INCLUDES = {"/usr/include", "/usr/local/include"}
 _SEARCHED = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH")
@@ -78,14 +78,12 @@ class Compiler:
         Raises:
             CompileError: it does not compile.
         """
-        with _failing_as_value():
-            entry = self.cache.entry(
-                CASES,
-                self._case_key(source),
-                lambda folder: self._build_case(source, folder, cores),
-                is_current=is_current,
-                while_waiting=self._commands.check_open,
-            )
+        entry = self._entry(
+            CASES,
+            self._case_key(source),
+            lambda folder: self._build_case(source, folder, cores),
+            is_current,
+        )
         return entry / "case.so"
 
     def native(self, name: str) -> Path:
@@ -105,48 +103,64 @@ class Compiler:
 
         def build(folder: Path) -> None:
             (folder / f"{name}.c").write_text(source, encoding="utf-8")
-            done = self._commands.run(command, folder)
-            if done.returncode != 0:
-                remedy = _ELSEWHERE if os.strerror(errno.ENOSPC) in done.stdout else ""
-                raise CompileError(unplaced(done.stdout, done.returncode), remedy)
+            self._run(command, folder)
 
         found = self._facts.fingerprint
         key = key_of(_FORMAT, source, found.compiler, found.libc, *command)
-        with _failing_as_value():
-            waiting = self._commands.check_open
-            return self.cache.entry(SHIMS, key, build, while_waiting=waiting) / f"{name}.so"
+        return self._entry(SHIMS, key, build) / f"{name}.so"
 
     def close(self) -> None:
         """Kill running compilers and refuse to start others; from any thread."""
         self._commands.close()
 
+    def _entry(
+        self,
+        kind: str,
+        key: str,
+        build: Callable[[Path], None],
+        is_current: Callable[[Path], bool] = lambda _: True,
+    ) -> Path:
+        # A full disk, or a cache folder that somebody removes, costs the case alone.
+        try:
+            return self.cache.entry(
+                *(kind, key, build),
+                is_current=is_current,
+                while_waiting=self._commands.check_open,
+            )
+        except OSError as error:
+            place = f": {error.filename}" if error.filename else ""
+            message = f"compiling failed: {error.strerror}{place}"
+            raise CompileError(Failure(FailureKind.REFUSED, message), _ELSEWHERE) from error
+
+    def _run(self, command: Sequence[str], folder: Path, cores: tuple[int, ...] = ()) -> None:
+        code, output = self._commands.run(command, folder, cores)
+        if code != 0:
+            remedy = _ELSEWHERE if os.strerror(errno.ENOSPC) in output else ""
+            raise CompileError(unplaced(output, code), remedy)
+
     # What a case is compiled from
 
     @cached_property
-    def _flags(self) -> tuple[str, ...]:
-        standard = cpp_standard(Path(self._facts.torch_root))
-        return (
-            "-O2",
-            "-fPIC",
-            f"-std=c++{standard}",
-            f"-D_GLIBCXX_USE_CXX11_ABI={int(self._facts.fingerprint.cxx11_abi)}",
-            "-frandom-seed=instruction_counts",
-            *(option for path in self._include_paths for option in ("-isystem", path)),
-        )
-
-    @property
     def _include_paths(self) -> tuple[str, ...]:
         # A folder that the compiler searches anyway must not be named: that breaks #include_next.
         paths = self._facts.include_paths
         return tuple(path for path in paths if os.path.realpath(path) not in _IMPLIED_INCLUDES)
 
     @cached_property
+    def _flags(self) -> tuple[str, ...]:
+        return (
+            *("-O2", "-fPIC", f"-std=c++{cpp_standard(Path(self._facts.torch_root))}"),
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(self._facts.fingerprint.cxx11_abi)}",
+            "-frandom-seed=instruction_counts",
+            *(option for path in self._include_paths for option in ("-isystem", path)),
+        )
+
+    @cached_property
     def _identity(self) -> tuple[str, ...]:
         """The compiler and the headers: part of the key of all that is compiled from them."""
         found = self._facts.fingerprint
         return (
-            _FORMAT,
-            *(self._facts.compiler, found.compiler, found.libc),
+            *(_FORMAT, self._facts.compiler, found.compiler, found.libc),
             *(found.torch, found.torch_git, headers_digest(self._include_paths)),
             *self._flags,
             *(f"{name}={self._commands.environment.get(name, '')}" for name in _SEARCHED),
@@ -165,25 +179,21 @@ class Compiler:
         for name, text in {**attrs.asdict(source), "case.cpp": translation_unit(source)}.items():
             (folder / name).write_text(text, encoding="utf-8")
         for prelude in candidates(source, self._preludes):
-            done = self._compile(prelude, folder, cores)
-            if done.returncode == 0:
+            code, output = self._compile(prelude, folder, cores)
+            if code == 0:
                 break
         else:
-            raise CompileError(diagnosis(done.stdout, source))
+            raise CompileError(diagnosis(output, source))
         command = [self._facts.compiler, "-shared", "case.o", "-o", "case.so"]
         command += [f"-L{path}" for path in self._facts.library_paths]
-        linked = self._commands.run([*command, *self._libraries, "-Wl,-z,now"], folder, cores)
-        if linked.returncode != 0:
-            raise CompileError(unplaced(linked.stdout, linked.returncode))
+        self._run([*command, *self._libraries, "-Wl,-z,now"], folder, cores)
         about = {"included": _included_files(folder / "case.d", self.cache.root)}
         (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
         for path in folder.iterdir():
             if path.name not in {"about.json", "case.cpp", "case.so", "prelude.hpp"}:
                 path.unlink()
 
-    def _compile(
-        self, prelude: Prelude, folder: Path, cores: tuple[int, ...]
-    ) -> subprocess.CompletedProcess[str]:
+    def _compile(self, prelude: Prelude, folder: Path, cores: tuple[int, ...]) -> tuple[int, str]:
         (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
         # Relative names and a folder of its own: no path of ours gets into the result.
         command = [self._facts.compiler, *self._flags, "-include", self._header(prelude, cores)]
@@ -200,29 +210,15 @@ class Compiler:
 
         def build(folder: Path) -> None:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
-            done = self._commands.run(command, folder, cores)
-            if done.returncode != 0:
-                raise CompileError(unplaced(done.stdout, done.returncode))
+            self._run(command, folder, cores)
 
-        key = key_of(prelude.text, *self._identity)
         try:
-            entry = self.cache.entry(HEADERS, key, build, while_waiting=self._commands.check_open)
+            entry = self._entry(HEADERS, key_of(prelude.text, *self._identity), build)
         except CompileError as error:
             if error.failure.kind is not FailureKind.COMPILE:
                 raise
             return "prelude.hpp"
         return str(entry / "prelude.hpp")
-
-
-@contextlib.contextmanager
-def _failing_as_value() -> Iterator[None]:
-    # A full disk, or a cache folder that somebody removes, costs the case alone.
-    try:
-        yield
-    except OSError as error:
-        place = f": {error.filename}" if error.filename else ""
-        message = f"compiling failed: {error.strerror}{place}"
-        raise CompileError(Failure(FailureKind.REFUSED, message), _ELSEWHERE) from error
 
 
 def _included_files(dependencies: Path, cache_root: Path) -> dict[str, str]:
@@ -252,3 +248,49 @@ def _digest_of(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return "gone"
+
+
+# Which compilers there are, and what they find
+
+
+def cpp_standard(torch_root: Path) -> int:
+    """The standard that torch compiles extensions with, as its own `cpp_extension` names it.
+
+    Torch 1.13 names C++14, whose headers also compile as C++17; 2.0 names C++17 and 2.13 C++20.
+    """
+    try:
+        text = (torch_root / "utils" / "cpp_extension.py").read_text(encoding="utf-8")
+    except OSError:
+        return _OLDEST_STANDARD
+    named = [int(year) for year in re.findall(r"""['"]-std=c\+\+(\d\d)['"]""", text)]
+    return max([_OLDEST_STANDARD, *named])
+
+
+def c_compiler(cpp_compiler: str, environment: Mapping[str, str]) -> str:
+    """The C compiler that goes with a C++ compiler: CC, else its namesake, else any."""
+    path = environment.get("PATH", os.defpath)
+    names = [environment.get("CC", ""), _namesake(cpp_compiler), "gcc", "cc"]
+    found = (shutil.which(name, path=path) for name in names if name)
+    return next((name for name in found if name), "")
+
+
+def _namesake(cpp_compiler: str) -> str:
+    folder, name = os.path.split(cpp_compiler)
+    for cpp, c in (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc")):
+        if cpp in name:
+            return os.path.join(folder, name.replace(cpp, c))  # noqa: PTH118 - may be a bare name
+    return ""
+
+
+def headers_digest(include_paths: Sequence[str]) -> str:
+    """Changes when a header below ``include_paths`` does: their names, sizes and times."""
+    digest = hashlib.sha256()
+    for top in include_paths:
+        for folder, subfolders, files in os.walk(top):
+            subfolders.sort()
+            for name in sorted(files):
+                path = os.path.join(folder, name)  # noqa: PTH118 - ten thousand times
+                with contextlib.suppress(OSError):
+                    found = os.stat(path)  # noqa: PTH116 - ten thousand times
+                    digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.system.worker_process import ending, kill, start
+from instruction_counts.system.worker_process import ending
 
 _OUTPUT_CHARACTERS = 4000
 """How much of a compiler's output a failure keeps, from its end."""
@@ -48,8 +49,8 @@ class CompilerProcesses:
 
     def run(
         self, command: Sequence[str], folder: Path, cores: tuple[int, ...] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        """How a command ended in ``folder``, which also gets its temporary files.
+    ) -> tuple[int, str]:
+        """The exit code and the output of a command in ``folder``, which gets its temporary files.
 
         Raises:
             CompileError: it was killed, or took too long.
@@ -64,12 +65,12 @@ class CompilerProcesses:
                     os.sched_setaffinity(process.pid, cores)
             output, _ = process.communicate(timeout=self._timeout_s)
         except subprocess.TimeoutExpired:
-            kill(process)
+            _kill(process)
             output, _ = process.communicate()
             message = f"the compiler did not end within {self._timeout_s:g} s"
-            raise CompileError(_tail_of(FailureKind.TIMEOUT, message, output)) from None
+            raise CompileError(_failure(FailureKind.TIMEOUT, message, output)) from None
         finally:
-            kill(process)  # an interrupt came while it ran
+            _kill(process)  # an interrupt came while it ran
             with self._lock:
                 self._running.discard(process)
         self.check_open()
@@ -78,8 +79,8 @@ class CompilerProcesses:
         killed = _KILLED.search(output)
         if killed:
             message = f"the compiler was ended by a signal: {killed['signal']}"
-            raise CompileError(_tail_of(FailureKind.SIGNAL, message, output))
-        return subprocess.CompletedProcess(command, process.returncode, output)
+            raise CompileError(_failure(FailureKind.SIGNAL, message, output))
+        return process.returncode, output
 
     def check_open(self) -> None:
         """Raise if compilers may no longer run."""
@@ -91,22 +92,34 @@ class CompilerProcesses:
         with self._lock:
             self._closed = True
             for process in self._running:
-                kill(process)
+                _kill(process)
 
 
 def _start(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
     try:
-        return start(command, folder, {**environment, "TMPDIR": str(folder)})
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**environment, "TMPDIR": str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
     except OSError as error:
         message = f"{command[0]} does not start: {error.strerror}"
         remedy = "Make it executable, or name another compiler with CC."
         raise CompileError(Failure(FailureKind.REFUSED, message), remedy) from error
 
 
-def _tail_of(kind: FailureKind, message: str, output: str) -> Failure:
-    return Failure(kind, message, output=output[-_OUTPUT_CHARACTERS:])
+def _kill(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:  # with its session
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def diagnosis(output: str, source: CppSource) -> Failure:
@@ -120,8 +133,8 @@ def diagnosis(output: str, source: CppSource) -> Failure:
         error = _ERROR.match(line)
         if error:
             place, code = _users_line([line, *reversed(lines[:number])], source)
-            return _compile_failure(f"error: {error['text']}", output, place, code)
-    return _compile_failure("the C++ compiler failed", output)
+            return _failure(FailureKind.COMPILE, f"error: {error['text']}", output, place, code)
+    return _failure(FailureKind.COMPILE, "the C++ compiler failed", output)
 
 
 def _users_line(lines: Sequence[str], source: CppSource) -> tuple[str, str]:
@@ -138,12 +151,12 @@ def _users_line(lines: Sequence[str], source: CppSource) -> tuple[str, str]:
 def unplaced(output: str, code: int) -> Failure:
     """How a compiler failed whose output names no line of the user, by its exit code."""
     undefined = _UNDEFINED.search(output)
-    if undefined:
-        return _compile_failure(f"error: {undefined[0]}", output)
     errors = [line for line in output.splitlines() if "error: " in line]
-    return _compile_failure((errors or [f"the compiler failed with {code}"])[0], output)
+    first = (errors or [f"the compiler failed with {code}"])[0]
+    return _failure(FailureKind.COMPILE, f"error: {undefined[0]}" if undefined else first, output)
 
 
-def _compile_failure(message: str, output: str, place: str = "", code: str = "") -> Failure:
-    tail = output[-_OUTPUT_CHARACTERS:]
-    return Failure(FailureKind.COMPILE, message, code=code, place=place, output=tail)
+def _failure(
+    kind: FailureKind, message: str, output: str, place: str = "", code: str = ""
+) -> Failure:
+    return Failure(kind, message, code, place, output[-_OUTPUT_CHARACTERS:])

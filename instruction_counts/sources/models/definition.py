@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
-from collections.abc import Sequence
-from pathlib import Path
 
 import attrs
 
 from instruction_counts.core.facts import Layer, Model
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models.layers import (
     LayerInput,
     ModelLayer,
@@ -19,13 +15,12 @@ from instruction_counts.sources.models.layers import (
     TraceMode,
     UniqueLayer,
 )
-from instruction_counts.sources.models.literals import literal, text
-from instruction_counts.sources.operators.entries import is_argument
+from instruction_counts.sources.models.literals import literal
 
 _GRADIENT = "gradient"
-_TAKEN = {"model", "torch", "y", _GRADIENT}
-"""Names that a whole model needs beside its inputs."""
 _LETTERS = "xabcdefghijklmnopqrstuvw"
+FOLDER = "FOLDER"
+"""The constant of the file that says where local models lie."""
 
 
 @attrs.frozen
@@ -38,8 +33,8 @@ class Definition:
     signature: str
     autograd: bool
     subject: Layer | Model
-    beside: str = ""
-    """A place relative to the file, as code. With one, the setup is the inside of an f-string."""
+    is_local: bool = False
+    """Whether the setup is the inside of an f-string, which names `FOLDER`."""
 
 
 def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
@@ -67,40 +62,37 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
     )
 
 
-def of_model(trace: ModelTrace, mode: TraceMode, folder: Path) -> Definition:
-    """The model as a whole, as its user would run it; ``folder`` is that of the definitions."""
+def of_model(trace: ModelTrace, mode: TraceMode) -> Definition:
+    """The model as a whole, as its user would run it."""
     autograd = mode.backward and trace.result is not None
-    inputs = _named(trace.inputs)
-    args = [
-        _argument(given.name, tensor.name)
-        for given, tensor in zip(trace.inputs, inputs, strict=True)
-    ]
+    variables = itertools.chain(_LETTERS, (f"t{number}" for number in itertools.count()))
+    names = [name for name, _ in zip(variables, trace.inputs, strict=False)]
+    given = list(zip(names, trace.inputs, strict=True))
+    args = [f"{tensor.name}={name}" if tensor.name else name for name, tensor in given]
     pick = trace.result.pick if autograd and trace.result is not None else ""
-    beside = _place(trace, folder)
     lines = [
-        *_made(trace, beside, training=mode.training),
+        *_made(trace, training=mode.training),
         *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
-        *(_input(tensor, gradient=False) for tensor in inputs),
+        *(_input(attrs.evolve(tensor, name=name), gradient=False) for name, tensor in given),
         *([_gradient(trace.result)] if autograd else []),
     ]
     return Definition(
         "GroupedStmts",
         f"y = model({', '.join(args)}){pick}",
         "\n".join(lines),
-        f"f({', '.join(tensor.name for tensor in inputs)}) -> y",
+        f"f({', '.join(names)}) -> y",
         autograd,
         Model(trace.source.name),
-        beside,
+        trace.is_local,
     )
 
 
-def _made(trace: ModelTrace, beside: str, *, training: bool) -> list[str]:
+def _made(trace: ModelTrace, *, training: bool) -> list[str]:
     module, _, factory = trace.source.target.partition(":")
     mode = (".train()" if training else ".eval()") if trace.has_mode else ""
-    # A field of an f-string; the file that is written says where it lies.
-    place = f"import sys\n\nsys.path.insert(0, {{_beside({beside})!r}})"
+    place = f"import sys\n\nsys.path.insert(0, {{{FOLDER}!r}})"
     return [
-        *([place] if beside else []),
+        *([place] if trace.is_local else []),
         f"import {module}",
         "",
         "torch.manual_seed(0)",
@@ -108,50 +100,17 @@ def _made(trace: ModelTrace, beside: str, *, training: bool) -> list[str]:
     ]
 
 
-def _place(trace: ModelTrace, folder: Path) -> str:
-    """Where the factory's module lies, from ``folder``, as code; empty where it is installed."""
-    if not trace.is_local:
-        return ""
-    code = text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
-    # The f-string has three quotes, and a field of one takes no backslash before Python 3.12.
-    if "\\" in code or '"""' in code:
-        raise UsageError(
-            f"the path {code} cannot be used in a definition file",
-            "Rename it to avoid backslashes, line breaks and quotation marks.",
-        )
-    return code
-
-
-def _named(inputs: Sequence[LayerInput]) -> list[LayerInput]:
-    """Inputs with names of variables: that of the argument where it is free."""
-    arguments = {tensor.name for tensor in inputs}
-    endless = itertools.chain(_LETTERS, (f"t{number}" for number in itertools.count()))
-    letters = (letter for letter in endless if letter not in arguments)
-    taken = set(_TAKEN)
-    found = []
-    for tensor in inputs:
-        name = tensor.name or next(letters)
-        while name in taken or not is_argument(name):
-            name = next(letters)
-        taken.add(name)
-        found.append(attrs.evolve(tensor, name=name))
-    return found
-
-
-def _argument(name: str, variable: str) -> str:
-    if not name:
-        return variable
-    # An argument may have a name that cannot be written in a call: forward(**kwargs).
-    return f"{name}={variable}" if is_argument(name) else f"**{{{text(name)}: {variable}}}"
+def arguments(layer: ModelLayer) -> str:
+    """The arguments of a module's constructor, as code."""
+    texts = [literal(value) for value in layer.positional]
+    return ", ".join([*texts, *(f"{name}={literal(value)}" for name, value in layer.keywords)])
 
 
 def _constructor(layer: ModelLayer) -> str:
-    texts = [literal(value) for value in layer.positional]
-    texts += [f"{name}={literal(value)}" for name, value in layer.keywords]
     cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
     mode = "train" if layer.training else "eval"
     frozen = ".requires_grad_(False)" if layer.is_frozen else ""
-    return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}(){frozen}"
+    return f"model = torch.nn.{layer.type}({arguments(layer)}){cast}.{mode}(){frozen}"
 
 
 def _input(tensor: LayerInput, *, gradient: bool) -> str:

@@ -138,13 +138,7 @@ def take_apart(
     request = {
         "model": source.target,
         "inputs": [
-            {
-                "name": tensor.name,
-                "shape": tensor.shape,
-                "dtype": tensor.dtype or "float32",
-                "high": tensor.high,
-            }
-            for tensor in inputs
+            {**attrs.asdict(tensor), "dtype": tensor.dtype or "float32"} for tensor in inputs
         ],
         **attrs.asdict(mode),
     }

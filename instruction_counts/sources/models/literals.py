@@ -6,8 +6,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-_WIDTH = 100
-
 
 def text(value: str) -> str:
     """A text in double quotes, in single ones where that saves escapes."""
@@ -34,19 +32,6 @@ def literal(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
     return repr(value)
-
-
-def call(function: str, arguments: Sequence[str], indent: int) -> str:
-    """A call with arguments that are code: on one line where it fits, else an argument a line."""
-    flat = f"{function}({', '.join(arguments)})"
-    return flat if indent + len(flat) + 1 <= _WIDTH else lines(function, arguments, indent)
-
-
-def several(codes: Sequence[str], indent: int, before: int) -> str:
-    """A tuple of values that are code, one per line; a single value on one line if it fits."""
-    flat = f"({codes[0]},)" if len(codes) == 1 else ""
-    fits = flat and "\n" not in flat and indent + before + len(flat) + 1 <= _WIDTH
-    return flat if fits else lines("", codes, indent)
 
 
 def lines(function: str, arguments: Sequence[str], indent: int) -> str:

@@ -151,13 +151,13 @@ def _call(
         if isinstance(given, Tensor):
             values.append(_value(name, given, sizes[name], sizes, entry, dtype))
             arguments[name] = Ref(name)
-        else:
-            parts = [
-                _value(f"{name}_{place}", part, at(part.shape, variant), sizes, entry, dtype)
-                for place, part in enumerate(given)
-            ]
-            values += parts
-            arguments[name] = tuple(Ref(part.name) for part in parts)
+            continue
+        parts = {f"{name}_{place}": part for place, part in enumerate(given)}
+        values += (
+            _value(variable, part, at(part.shape, variant), sizes, entry, dtype)
+            for variable, part in parts.items()
+        )
+        arguments[name] = tuple(map(Ref, parts))
     arguments |= {name: at(value, variant) for name, value in entry.kwargs.items()}
     first = [name for name in entry.inputs if name not in entry.positional]
     return Call(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,20 +13,10 @@ import cattrs
 
 from instruction_counts.builds.inquiry import inquire, scripts_text
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.entries import OperatorEntry
 from instruction_counts.system.cache import Cache, key_of
 
 _NAMESPACES = {"linalg": "linalg_", "fft": "fft_", "special": "special_", "sparse": "_sparse_"}
-_SHOWN_TAGS = (
-    "pointwise",
-    "reduction",
-    "view_copy",
-    "inplace_view",
-    "nondeterministic_seeded",
-    "dynamic_output_shape",
-    "data_dependent_output",
-)
 
 
 @attrs.frozen
@@ -56,11 +44,6 @@ class Schema:
     arguments: tuple[Argument, ...]
     returns: tuple[str, ...]
 
-    @property
-    def full_name(self) -> str:
-        """``add.Tensor``, or the name alone where the overload has none."""
-        return f"{self.name}.{self.overload}" if self.overload else self.name
-
 
 Schemas: TypeAlias = Mapping[str, Sequence[Schema]]
 """All overloads, by their common name."""
@@ -68,38 +51,22 @@ Schemas: TypeAlias = Mapping[str, Sequence[Schema]]
 
 @attrs.frozen
 class PublicOperator:
-    """An operator as users call it: ``torch.linalg.norm``.
+    """An operator as users call it: ``torch.linalg.norm``, whose name in aten is ``native``.
 
-    ``native`` is its name in aten; empty where it is composed of several. ``uses`` is how often the
-    Python sources of torch call something of that name: for methods, an upper limit.
+    ``uses`` is how often the Python sources of torch call something of that name: for methods, an
+    upper limit.
     """
 
     name: str
     namespace: str
     native: str
-    tags: tuple[str, ...]
     uses: int
 
     @property
     def entry_name(self) -> str:
         """As entries name it: ``Tensor.add`` for ``torch.Tensor.add``."""
-        return self.name.removeprefix("torch.") if self.is_method else self.name
-
-    @property
-    def is_method(self) -> bool:
-        """Whether it is called on a tensor."""
-        return self.namespace == "torch.Tensor"
-
-    @property
-    def category(self) -> str:
-        """Where it stands and what it does: ``torch.linalg, reduction``."""
-        return ", ".join([self.namespace, *(tag for tag in _SHOWN_TAGS if tag in self.tags)])
-
-    @property
-    def category_parts(self) -> tuple[str, ...]:
-        """What the category can be asked for by: as a whole, or a part of it."""
-        category = self.category.lower()
-        return (category, *category.split(", "))
+        is_method = self.namespace == "torch.Tensor"
+        return self.name.removeprefix("torch.") if is_method else self.name
 
 
 def native_name(operator: str) -> str:
@@ -130,43 +97,28 @@ def load_schemas(build: Build, cache: Cache) -> Schemas:
     return dict(schemas)
 
 
-def load_public_operators(build: Build) -> tuple[PublicOperator, ...]:
-    """Every public operator of the torch of ``build``, by namespace and name.
+@attrs.frozen
+class Coverage:
+    """The public operators of a build, and those without an entry; those called most first."""
+
+    public: tuple[PublicOperator, ...]
+    uncovered: tuple[PublicOperator, ...]
+
+
+def coverage(build: Build, entries: Sequence[OperatorEntry]) -> Coverage:
+    """Which public operators of the torch of ``build`` entries cover.
 
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
     found = inquire(build, "public_operators", {})["operators"]
-    return cattrs.structure(found, tuple[PublicOperator, ...])
+    return covered(cattrs.structure(found, list[PublicOperator]), entries)
 
 
-# Which of them have an entry
-
-
-@attrs.frozen
-class Coverage:
-    """Public operators, those called most first."""
-
-    public: tuple[PublicOperator, ...]
-    """All of them."""
-    named: tuple[PublicOperator, ...]
-    """With an entry of their own."""
-    shared: tuple[PublicOperator, ...]
-    """With the entry of a function that has their native name."""
-    uncovered: tuple[PublicOperator, ...]
-
-
-def coverage(
-    public: Iterable[PublicOperator],
-    entries: Sequence[OperatorEntry],
-    categories: Sequence[str] = (),
-) -> Coverage:
-    """Which operators entries cover; only those of ``categories`` where any are named.
+def covered(public: Iterable[PublicOperator], entries: Sequence[OperatorEntry]) -> Coverage:
+    """Which operators entries cover.
 
     An entry covers the operator of its name. The entry of a function also covers what has the same
     native name: ``torch.add`` covers ``Tensor.add``, as both call aten::add.
-
-    Raises:
-        UsageError: there is no such category; the error names what is near.
     """
     operators = sorted(public, key=lambda operator: (-operator.uses, operator.entry_name))
     natives = {operator.entry_name: operator.native for operator in operators}
@@ -176,35 +128,9 @@ def coverage(
         for entry in entries
         if not entry.is_method
     }
-    found = _in_categories(operators, categories)
-    named = [operator for operator in found if operator.entry_name in names]
-    others = [operator for operator in found if operator.entry_name not in names]
-    return Coverage(
-        tuple(found),
-        tuple(named),
-        tuple(operator for operator in others if operator.native in functions),
-        tuple(operator for operator in others if operator.native not in functions),
-    )
-
-
-def _in_categories(
-    operators: Sequence[PublicOperator], patterns: Sequence[str]
-) -> Sequence[PublicOperator]:
-    """Those whose category matches a pattern, as a whole or in a part; all without any."""
-
-    def is_in(operator: PublicOperator, pattern: str) -> bool:
-        return any(fnmatchcase(text, pattern.lower()) for text in operator.category_parts)
-
-    for pattern in patterns:
-        if not any(is_in(operator, pattern) for operator in operators):
-            known = {text for operator in operators for text in operator.category_parts}
-            near = ", ".join(difflib.get_close_matches(pattern.lower(), sorted(known), n=3))
-            raise UsageError(
-                f"'{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
-                "For example: torch.linalg, pointwise or 'torch.Tensor*'",
-            )
-    return [
+    uncovered = (
         operator
         for operator in operators
-        if not patterns or any(is_in(operator, pattern) for pattern in patterns)
-    ]
+        if operator.entry_name not in names and operator.native not in functions
+    )
+    return Coverage(tuple(operators), tuple(uncovered))

@@ -1,8 +1,7 @@
 """A call in C++: derived from the schema that torch publishes, so that one entry serves both.
 
 The C++ function of a schema has its arguments in the schema's order and no names, so whatever
-stands before the last argument that is given is written out with its default. dtype, layout, device
-and pin_memory are one argument there, the options.
+stands before the last argument that is given is written out with its default.
 """
 
 from __future__ import annotations
@@ -17,22 +16,7 @@ from instruction_counts.sources.operators.calls import Call, Ref
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
 from instruction_counts.sources.operators.code import CPP_DTYPES
 
-_OPTIONS = ("dtype", "layout", "device", "pin_memory")
-_OBJECTS = {
-    "torch.channels_last": "torch::MemoryFormat::ChannelsLast",
-    "torch.channels_last_3d": "torch::MemoryFormat::ChannelsLast3d",
-    "torch.contiguous_format": "torch::MemoryFormat::Contiguous",
-    "torch.preserve_format": "torch::MemoryFormat::Preserve",
-    "torch.strided": "torch::kStrided",
-    "torch.sparse_coo": "torch::kSparse",
-}
-_LISTS = {
-    "Tensor": "at::TensorList",
-    "int": "at::IntArrayRef",
-    "float": "at::ArrayRef<double>",
-    "number": "at::ArrayRef<at::Scalar>",
-    "bool": "std::array",
-}
+_LISTS = {"Tensor": "at::TensorList", "int": "at::IntArrayRef"}
 
 
 @attrs.frozen
@@ -63,8 +47,7 @@ def expression(call: Call, schemas: Schemas) -> str | Underivable:
                 return text
             is_tuple = len(schema.returns) > 1
             return f"std::get<{entry.output}>({text})" if is_tuple else f"{text}[{entry.output}]"
-    known = ", ".join(schema.full_name for schema in schemas.get(name, ())) or "none"
-    return Underivable(f"no schema of aten::{name} fits its arguments ({known})")
+    return Underivable(f"no schema of aten::{name} fits its arguments")
 
 
 # Which schema
@@ -105,8 +88,6 @@ def _fits(kind: str, value: Any) -> bool:
         "number": is_number,
         "bool": isinstance(value, bool),
         "ScalarType": isinstance(value, str) and value.removeprefix("torch.") in CPP_DTYPES,
-        "MemoryFormat": isinstance(value, str) and value in _OBJECTS,
-        "Layout": value in {"torch.strided", "torch.sparse_coo"},
         "str": isinstance(value, str) and not value.startswith("torch."),
     }.get(kind, False)
 
@@ -115,27 +96,13 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 def _called(call: Call, schema: Schema, bound: Mapping[str, Any]) -> str:
-    has_options = {*_OPTIONS} <= {argument.name for argument in schema.arguments}
-    options = "".join(
-        f".{name}({_plain(bound[name], '')})"
-        for name in (_OPTIONS if has_options else ())
-        if bound.get(name) is not None
-    )
-
-    def is_given(argument: Argument) -> bool:
-        is_options = has_options and argument.name == "dtype"
-        return bool(options) if is_options else argument.name in bound
-
     def text(argument: Argument) -> str:
-        if has_options and argument.name == "dtype":
-            return f"torch::TensorOptions(){options}"
         default = argument.default
         default = tuple(default) if isinstance(default, list) else default
         return _plain(bound.get(argument.name, default), argument.type)
 
-    left_out = _OPTIONS[1:] if has_options else ()
-    kept = [argument for argument in schema.arguments if argument.name not in left_out]
-    while kept and not is_given(kept[-1]):
+    kept = list(schema.arguments)
+    while kept and kept[-1].name not in bound:
         kept.pop()
     arguments = [text(argument) for argument in kept]
     if call.entry.is_method:
@@ -163,14 +130,10 @@ def _plain(value: Any, kind: str) -> str:  # noqa: PLR0911 - one for each kind
 
 def _list(values: tuple[Any, ...], kind: str) -> str:
     texts = ", ".join(_plain(value, kind) for value in values)
-    if _LISTS[kind] == "std::array":
-        return f"std::array<bool, {len(values)}>{{{texts}}}"
     return f"{_LISTS[kind]}({{{texts}}})" if values else f"{_LISTS[kind]}()"
 
 
 def _word(value: str) -> str:
-    if value in _OBJECTS:
-        return _OBJECTS[value]
     name = value.removeprefix("torch.")
     if value.startswith("torch.") or name in CPP_DTYPES:
         return CPP_DTYPES[name]
@@ -179,9 +142,4 @@ def _word(value: str) -> str:
 
 
 def _float(value: float) -> str:
-    if math.isfinite(value):
-        return repr(value)
-    limits = "std::numeric_limits<double>"
-    if math.isnan(value):
-        return f"{limits}::quiet_NaN()"
-    return f"{'-' if value < 0 else ''}{limits}::infinity()"
+    return {math.inf: "INFINITY", -math.inf: "-INFINITY"}.get(value, repr(value))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
-from instruction_counts.domain.bounds import Bounds, Count
+from instruction_counts.domain.bounds import Count
 from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import (
     Check,
@@ -18,7 +18,6 @@ from instruction_counts.reading.structure import (
     Parsed,
     Text,
     among,
-    refuse,
     strict_converter,
 )
 
@@ -75,7 +74,6 @@ T = TypeVar("T")
 Shape: TypeAlias = tuple[int, ...]
 Template: TypeAlias = tuple[int | str, ...]
 """A shape that grows with `SIZE`."""
-_MOST_TENSORS = 1_000
 _TORCH_OBJECT = re.compile(r"torch\.\w+")
 _CATEGORY = re.compile(r"[a-z][a-z0-9 _-]*")
 _OVERLOAD = re.compile(r"\w*")
@@ -101,10 +99,7 @@ def families(value: Any) -> Families:
 class ByVariant:
     """A value that differs from variant to variant."""
 
-    values: Mapping[str, Any]
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.values))
+    values: Mapping[str, Any] = attrs.field(hash=False)
 
 
 def at(value: Any, variant: str) -> Any:
@@ -209,29 +204,20 @@ Input: TypeAlias = Tensor | tuple[Tensor, ...]
 
 
 def _tensor(value: Any) -> Tensor:
-    if isinstance(value, dict) and not value.keys() & {*VARIANTS}:
-        return CONVERTER.structure(value, Tensor)
-    return Tensor(_shape(value))
+    return CONVERTER.structure(value, Tensor) if isinstance(value, dict) else Tensor(_shape(value))
 
 
 @attrs.frozen
 class _Listed:
-    """An input that is a list: so many tensors that are alike, or each of its own."""
+    """An input that is a list of tensors."""
 
-    several: (
-        Annotated[int, Bounds(1, _MOST_TENSORS)] | tuple[Annotated[Tensor, Parsed(_tensor)], ...]
-    ) = attrs.field(alias="list")
+    several: tuple[Annotated[Tensor, Parsed(_tensor)], ...] = attrs.field(alias="list")
 
 
 def _input(value: Any) -> Input:
-    if not isinstance(value, dict) or "list" not in value:
-        return _tensor(value)
-    several = CONVERTER.structure({"list": value["list"]}, _Listed).several
-    others = {name: part for name, part in value.items() if name != "list"}
-    if isinstance(several, int):
-        return (CONVERTER.structure(others, Tensor),) * several
-    refuse(Mismatch("no field beside the list", f'a field "{name}"', (name,)) for name in others)
-    return several
+    if isinstance(value, dict) and "list" in value:
+        return CONVERTER.structure(value, _Listed).several
+    return _tensor(value)
 
 
 def _plain(value: Any) -> Any:

@@ -63,7 +63,7 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
     """
     root = read(path, _REMEDY)
     families({})
-    file = structured(root, _File, CONVERTER, _REMEDY)
+    file = structured(root, _File, CONVERTER)
     entries = [
         OperatorEntry(
             **{field.name: getattr(stated, field.name) for field in attrs.fields(Stated)},
@@ -79,7 +79,7 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
         for mistake in _mistakes(entry)
     ]
     if mistakes:
-        raise located(root, mistakes, _REMEDY)
+        raise located(root, mistakes)
     return tuple(entries)
 
 
@@ -108,14 +108,6 @@ def _mistakes(entry: OperatorEntry) -> Iterator[Mismatch]:
 def _mistakes_of_names(entry: OperatorEntry) -> Iterator[Mismatch]:
     for name in entry.inputs.keys() & entry.kwargs.keys():
         yield Mismatch(f"a name other than {name}, which is also an input", at=("kwargs", name))
-    owners: dict[str, str] = {}
-    for name, value in entry.inputs.items():
-        parts = range(len(value)) if isinstance(value, tuple) else ()
-        for variable in [f"{name}_{place}" for place in parts] or [name]:
-            other = owners.setdefault(variable, name)
-            if other != name:
-                found = f'"{variable}" of {other} and of {name}'
-                yield Mismatch("unique variables", found, ("inputs", name))
     known = [*entry.inputs, *entry.kwargs]
     for place, name in enumerate(entry.positional):
         if name not in known:

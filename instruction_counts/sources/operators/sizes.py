@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,8 @@ _USUAL_ELEMENTS = 2**16
 _CLOSE = 256
 _MOST_ELEMENTS = 2**28
 _MOST_DIMENSIONS = 64
+_RANGE = re.compile(r"[0-9]{1,18}:[0-9]{1,18}(:[0-9]{1,18})?")
+_LIST = re.compile(r"[0-9]{1,18}(,[0-9]{1,18})*")
 _PART = re.compile(rf"{SIZE}|[0-9]{{1,18}}")  # what fits into torch's sizes
 
 
@@ -39,10 +40,8 @@ def usual_sizes(templates_: Mapping[str, Template]) -> tuple[int, ...]:
     factor = 2 if last <= _CLOSE else 4
     # Some operators refuse the smallest sizes.
     least = max(1, min(4, last // factor ** (LEAST_POINTS - 1)))
-    sizes = [last]
-    while len(sizes) < _USUAL_POINTS and sizes[0] // factor >= least:
-        sizes.insert(0, sizes[0] // factor)
-    return tuple(sizes)
+    sizes = (last // factor**step for step in reversed(range(_USUAL_POINTS)))
+    return tuple(size for size in sizes if size >= least)
 
 
 def _most_elements(templates_: Mapping[str, Template], size: int) -> int:
@@ -69,23 +68,21 @@ def sizes_in(text: str) -> tuple[int, ...]:
     Raises:
         UsageError: the text has another form, or a size at which no tensor fits into memory.
     """
-    parts = text.split(":")
-    found: tuple[int, ...] = ()
-    with contextlib.suppress(ValueError):
-        if len(parts) == 1:
-            found = tuple(int(part) for part in text.split(","))
-        elif len(parts) <= 3:
-            low, high, factor = (int(part) for part in [*parts, "4"][:3])
-            if factor >= 2 and 1 <= low <= high <= _MOST_ELEMENTS:
-                steps = math.floor(math.log(high / low, factor) + 1e-9)
-                found = tuple(low * factor**step for step in range(steps + 1))
-    is_rising = bool(found) and sorted(set(found)) == list(found)
-    if not is_rising or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
+    found: list[int] = []
+    if _RANGE.fullmatch(text):
+        first, last, factor = (int(part) for part in [*text.split(":"), "4"][:3])
+        size = first
+        while factor >= 2 and 1 <= size <= last <= _MOST_ELEMENTS:
+            found.append(size)
+            size *= factor
+    elif _LIST.fullmatch(text):
+        found = [int(part) for part in text.split(",")]
+    if not found or sorted(set(found)) != found or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
         raise UsageError(
             f"--sizes {quoted(text)} is not a range of sizes between 1 and {_MOST_ELEMENTS:,}",
             "For example: 16:65536, 16:4096:2 or 10,100",
         )
-    return found
+    return tuple(found)
 
 
 def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]:
@@ -95,17 +92,12 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
     with it, so that shapes that belong together keep doing so.
 
     Raises:
-        UsageError: a template has another form, names no input or one that another names, or
+        UsageError: a template has another form, names no input, or
             there is no ``N`` anywhere.
     """
     if entry.scale and not asked:
         return dict(entry.scale)
-    found: dict[str, Template] = {}
-    for text in asked:
-        name, shape = _template(text, entry)
-        if name in found:
-            raise UsageError(f"--input {name} was given twice", "Give each input one shape.")
-        found[name] = shape
+    found = dict(_template(text, entry) for text in asked)
     if not asked:
         shapes = {
             name: at(tensor.shape, entry.usual_variant) for name, tensor in entry.tensors.items()

@@ -155,9 +155,8 @@ def remarks(
     for what, several in without.items():
         names = list(dict.fromkeys(several))
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        have = "1 operator has" if len(names) == 1 else f"{len(names)} operators have"
         if names:
-            yield f"{have} {what}: {', '.join(names[:_NAMED])}{more}"
+            yield f"{what}: {', '.join(names[:_NAMED])}{more}"
 
 
 def selected(
@@ -190,11 +189,10 @@ def _matches(pattern: str, entry: OperatorEntry) -> bool:
 
 
 def _near(pattern: str, entries: Sequence[OperatorEntry]) -> str:
-    known = {f"{_CATEGORY}{entry.category}": f"{_CATEGORY}{entry.category}" for entry in entries}
-    if not pattern.lower().startswith(_CATEGORY):
-        known = {entry.name.lower().rpartition(".")[2]: entry.name for entry in reversed(entries)}
-        known |= {entry.name.lower(): entry.name for entry in entries}
-    near = difflib.get_close_matches(pattern.lower(), known, n=3, cutoff=0.6)
+    known = {entry.name.lower().rpartition(".")[2]: entry.name for entry in reversed(entries)}
+    known |= {entry.name.lower(): entry.name for entry in entries}
+    known |= {name: name for name in (f"{_CATEGORY}{entry.category}" for entry in entries)}
+    near = difflib.get_close_matches(pattern.lower(), known, n=3)
     names = dict.fromkeys(known[text] for text in near)
     return f" Near: {', '.join(names)}." if names else ""
 
@@ -242,14 +240,10 @@ def _group(call: Call, schemas: Schemas, num_threads: tuple[int, ...]) -> Groupe
             num_threads=num_threads,
             gradient="gradient" if call.differentiates else None,
             subject=Operator(
-                *(
-                    entry.name,
-                    entry.category,
-                    call.variant,
-                    call.shapes,
-                    call.main_dtype,
-                    call.seed,
-                ),
+                *(entry.name, entry.category, call.variant),
+                shapes=call.shapes,
+                dtype=call.main_dtype,
+                seed=call.seed,
                 no_cpp=no_cpp,
             ),
         )

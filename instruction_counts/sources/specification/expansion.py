@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import attrs
 
@@ -16,18 +14,16 @@ from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.runtimes.torchscript import CPP_INCLUDES
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import default_build
-from instruction_counts.domain.errors import Problem, UsageError, ValidationError
-from instruction_counts.reading.documents import Node, one_of
-from instruction_counts.reading.structure import Mismatch, located
+from instruction_counts.domain.errors import UsageError, ValidationError
+from instruction_counts.reading.documents import one_of
+from instruction_counts.reading.structure import Mismatch
 from instruction_counts.sources.operators import calls, catalogue, code
 from instruction_counts.sources.operators.entries import (
     COMPLEX,
     DEFAULT_DTYPE,
     FLOATS,
     Distribution,
-    OperatorEntry,
     Shape,
-    Tensor,
 )
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import definitions_of, selected, standard_file
@@ -36,33 +32,6 @@ from instruction_counts.system.cache import Cache
 from instruction_counts.system.program import program_name
 
 _LONGEST_SIZE = 19  # digits of the largest size that a tensor can have
-_TOLERANCE = 1e-6
-
-
-class Problems:
-    """Gathers the problems of a file."""
-
-    def __init__(self) -> None:
-        self._found: list[Problem] = []
-
-    @contextlib.contextmanager
-    def noted(self, node: Node) -> Iterator[None]:
-        """Go on after a mistake, whose place is below ``node``."""
-        try:
-            yield
-        except Mismatch as mismatch:
-            self._found += located(node, [mismatch]).problems
-        except ValidationError as error:
-            self._found += error.problems
-
-    def raise_any(self, remedy: str) -> None:
-        """Report all of them.
-
-        Raises:
-            ValidationError: there are any.
-        """
-        if self._found:
-            raise ValidationError(self._found, remedy)
 
 
 # Placeholders: a few words in braces, each of which stands for one text, and nothing else. No
@@ -70,7 +39,6 @@ class Problems:
 
 _IN_LABEL = re.compile(r"\{[^{}]*\}|[{}]")
 _IN_CODE = re.compile(r"\{[A-Za-z_]\w*(?:\.\w+(?:\[\d+\])?)?\}")
-_SIZE = re.compile(r"\{(\w+)\.shape\[(\d{1,9})\]\}")
 
 
 @attrs.frozen
@@ -90,7 +58,7 @@ class Expansion:
             Mismatch: there is another one.
         """
         known = self._known("x", "scalar")
-        return _IN_LABEL.sub(lambda match: self._value(match[0], known, "label"), text)
+        return _IN_LABEL.sub(lambda match: _value(match[0], known, "label"), text)
 
     def in_code(self, text: str, field: str) -> str:
         """The same for code, from a field; a shape reads ``32, 128``.
@@ -104,33 +72,25 @@ class Expansion:
 
         def value(match: re.Match[str]) -> str:
             is_word = "." not in match[0] and match[0] not in known
-            return match[0] if is_word else self._value(match[0], known, field)
+            return match[0] if is_word else _value(match[0], known, field)
 
         return _IN_CODE.sub(value, text)
-
-    def _value(self, asked: str, known: Mapping[str, str], field: str) -> str:
-        if asked in known:
-            return known[asked]
-        found = _SIZE.fullmatch(asked)
-        if found is None or found[1] not in self.shapes:
-            raise Mismatch(one_of(known, asked), asked, (field,))
-        shape = self.shapes[found[1]]
-        if int(found[2]) >= len(shape):
-            expected = f"a dimension index of {list(shape)}, starting at 0"
-            raise Mismatch(expected, asked, (field,))
-        return str(shape[int(found[2])])
 
     def _known(self, separator: str, scalar: str) -> dict[str, str]:
         own: dict[str, str] = {}
         for name, shape in self.shapes.items():
             own[f"{{{name}.shape}}"] = separator.join(map(str, shape)) or scalar
             own[f"{{{name}.dtype}}"] = self.dtypes[name]
+            own |= {f"{{{name}.shape[{place}]}}": str(size) for place, size in enumerate(shape)}
         first = list(own.values())[:2]  # of the first input
-        return {
-            "{ID}": str(self.number),
-            **dict(zip(("{shape}", "{dtype}"), first, strict=False)),
-            **own,
-        }
+        usual = dict(zip(("{shape}", "{dtype}"), first, strict=False))
+        return {"{ID}": str(self.number), **usual, **own}
+
+
+def _value(asked: str, known: Mapping[str, str], field: str) -> str:
+    if asked not in known:
+        raise Mismatch(one_of(known, asked), asked, (field,))
+    return known[asked]
 
 
 def expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
@@ -151,28 +111,36 @@ def expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
 
 
 def expanded(
-    entries: Iterable[tuple[Node, Entry]], name: str, seed: int, problems: Problems
-) -> dict[Label, GroupedBenchmark]:
-    """The definitions that ``entries`` give, by their labels; what is wrong is noted.
+    entries: Iterable[Entry], name: str, seed: int
+) -> tuple[dict[Label, GroupedBenchmark], list[Mismatch]]:
+    """The definitions that ``entries`` give, by their labels, and what is wrong.
 
     ``name`` is the first part of labels that are not stated.
     """
     found: dict[Label, GroupedBenchmark] = {}
-    for node, entry in entries:
-        groups = _statements if entry.operator is None else _operators
-        with problems.noted(node):
-            listed = list(groups(entry, seed))
-            suffixes = _suffixes([expansion for expansion, _ in listed])
-            for (expansion, group), suffix in zip(listed, suffixes, strict=True):
-                stated = expansion.in_label(entry.label) or f"{name}/{entry.id}{suffix}"
-                label = tuple(part.strip() for part in stated.split("/") if part.strip())
-                if not label:
-                    raise Mismatch("a label", "nothing", ("label",))
+    mistakes: list[Mismatch] = []
+    for place, entry in enumerate(entries):
+        try:
+            for label, group in _labelled(entry, name, seed):
                 if label in found:
                     expected = "a unique label; {ID} distinguishes shapes and dtypes"
                     raise Mismatch(expected, "/".join(label), ("label",))
                 found[label] = group
-    return found
+        except Mismatch as mismatch:
+            at = ("benchmarks", place, *mismatch.at)
+            mistakes.append(Mismatch(mismatch.expected, mismatch.found, at))
+    return found, mistakes
+
+
+def _labelled(entry: Entry, name: str, seed: int) -> Iterator[tuple[Label, GroupedBenchmark]]:
+    listed = list((_statements if entry.operator is None else _operators)(entry, seed))
+    suffixes = _suffixes([expansion for expansion, _ in listed])
+    for (expansion, group), suffix in zip(listed, suffixes, strict=True):
+        stated = expansion.in_label(entry.label) or f"{name}/{entry.id}{suffix}"
+        label = tuple(part.strip() for part in stated.split("/") if part.strip())
+        if not label:
+            raise Mismatch("a label", "nothing", ("label",))
+        yield label, group
 
 
 def _suffixes(expansions: Sequence[Expansion]) -> list[str]:
@@ -226,7 +194,6 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
             autograd=entry.autograd,
             num_threads=entry.num_threads,
             gradient=entry.gradient,
-            metadata=_metadata(entry, expansion),
             expected=_expected(entry, expansion),
         )
     except DefinitionError as error:
@@ -263,24 +230,16 @@ def _loaded(model: Model, names: str) -> tuple[str, str]:
     )
 
 
-def _metadata(entry: Entry, expansion: Expansion) -> dict[str, object]:
-    return {
-        "id": entry.id,
-        "shapes": {name: list(shape) for name, shape in expansion.shapes.items()},
-        "dtypes": dict(expansion.dtypes),
-    }
-
-
 def _expected(entry: Entry, expansion: Expansion) -> tuple[ExpectedTensor, ...]:
     return tuple(
         ExpectedTensor(
             name,
             None
             if stated.shape is None
-            else tuple(_size(size, expansion) for size in stated.shape),
+            else tuple(_size(each, expansion) for each in stated.shape),
             stated.dtype,
             stated.sum,
-            _TOLERANCE if stated.tolerance is None else stated.tolerance,
+            stated.tolerance,
         )
         for name, stated in entry.expected.items()
     )
@@ -298,12 +257,17 @@ def _size(size: int | str, expansion: Expansion) -> int:
 
 
 def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenchmark]]:
+    """The calls of an operator; what inputs do not state is as the operator's entry has it."""
     assert entry.operator is not None, "asked for an operator"
+    with_dtype = next((name for name, each in entry.inputs.items() if each.dtypes), None)
     number = 0
     try:
         for operator in selected(read_operators(standard_file()), [entry.operator]):
             for expansion in expansions(entry.inputs):
-                for call in _calls(entry, operator, expansion, seed):
+                dtypes = () if with_dtype is None else (expansion.dtypes[with_dtype],)
+                shapes = (expansion.shapes,) if entry.inputs else ()
+                overrides = calls.Overrides(dtypes=dtypes, inputs=shapes, seed=seed)
+                for call in calls.calls(operator, overrides):
                     number += 1
                     yield _called(entry, call, number)
     except ValidationError:
@@ -313,35 +277,6 @@ def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenc
         raise Mismatch(remedy, error.message, ("operator",)) from None
 
 
-def _calls(
-    entry: Entry, operator: OperatorEntry, expansion: Expansion, seed: int
-) -> Iterator[calls.Call]:
-    """The calls of an operator; what an input does not state is as the operator's entry has it."""
-    inputs = dict(operator.inputs)
-    for name, stated in entry.inputs.items():
-        tensor = inputs.get(name)
-        if not isinstance(tensor, Tensor):
-            continue  # what is no tensor cannot be changed, and is refused with the shapes
-        changes: dict[str, Any] = {
-            "dtype": expansion.dtypes[name] if stated.dtypes else None,
-            "distribution": stated.distribution,
-            "requires_grad": stated.requires_grad,
-        }
-        made = {field: value for field, value in changes.items() if value is not None}
-        try:
-            inputs[name] = attrs.evolve(tensor, **made)
-            if stated.requires_grad and operator.in_place:
-                raise Mismatch(f"false: {operator.name} works in place", at=("requires_grad",))
-        except Mismatch as mismatch:
-            raise Mismatch(mismatch.expected, at=("inputs", name, *mismatch.at)) from None
-    first = next(iter(entry.inputs.values()), None)
-    asked = "" if first is None or not first.dtypes else next(iter(expansion.dtypes.values()))
-    shapes = (expansion.shapes,) if entry.inputs else ()
-    overrides = calls.Overrides(inputs=shapes, seed=seed)
-    for call in calls.calls(attrs.evolve(operator, inputs=inputs), overrides):
-        yield attrs.evolve(call, dtype=asked)
-
-
 def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, GroupedBenchmark]:
     (group,) = definitions_of([call], _schemas(), entry.num_threads).values()
     expansion = Expansion(
@@ -349,8 +284,7 @@ def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, Gro
         {value.name: value.shape for value in call.values},
         {value.name: value.dtype for value in call.values},
     )
-    metadata, expected = _metadata(entry, expansion), _expected(entry, expansion)
-    return expansion, attrs.evolve(group, metadata=metadata, expected=expected)
+    return expansion, attrs.evolve(group, expected=_expected(entry, expansion))
 
 
 @functools.cache

@@ -109,13 +109,8 @@ class Expected:
     """A text is a size with placeholders."""
     dtype: _Dtype | None = None
     sum: float | None = None
-    tolerance: Annotated[float, Bounds(0)] | None = None
+    tolerance: Annotated[float, Bounds(0)] = 1e-6
     """How far the sum may be off."""
-
-    def __attrs_post_init__(self) -> None:
-        """Let no tolerance be stated that applies to nothing."""
-        if self.tolerance is not None and self.sum is None:
-            raise Mismatch("a sum, which the tolerance applies to", at=("tolerance",))
 
 
 @attrs.frozen
@@ -191,10 +186,7 @@ class Entry:
             found = " and ".join(kinds) or "none of them"
             yield Mismatch("exactly one of statement, model and operator", found)
         elif self.operator is not None:
-            for name in _CODE:
-                if getattr(self, name):
-                    expected = "nothing: the operator's entry defines it"
-                    yield Mismatch(expected, f'"{name}"', (name,))
+            yield from self._contradictions_of_operator()
         else:  # the inputs of an operator are called as its entry says
             taken = _RESERVED | ({_OUTPUT_OF_MODEL} if self.model is not None else set())
             for name in taken & self.inputs.keys():
@@ -208,6 +200,17 @@ class Entry:
                 expected = f"the same number of {what} for all inputs that have more than one"
                 each = ", ".join(f"{number} of {name}" for name, number in numbers.items())
                 yield Mismatch(expected, each, ("inputs",))
+
+    def _contradictions_of_operator(self) -> Iterator[Mismatch]:
+        for name in _CODE:
+            if getattr(self, name):
+                yield Mismatch("nothing: the operator's entry defines it", f'"{name}"', (name,))
+        for name, tensor in self.inputs.items():
+            if tensor.distribution is not None or tensor.requires_grad is not None:
+                expected = "shape and dtype: the operator's entry defines the rest"
+                yield Mismatch(expected, "more", ("inputs", name))
+        if len({tensor.dtypes for tensor in self.inputs.values()} - {None}) > 1:
+            yield Mismatch("one dtype, or one list of them, for all inputs", "several", ("inputs",))
 
 
 def code_of(stated: str | Code | None) -> tuple[str | None, str | None]:
@@ -230,11 +233,6 @@ class _Reporter:
     directory: Path | None = None
     database: Annotated[str, Parsed(_database)] | None = None
 
-    def __attrs_post_init__(self) -> None:
-        if (self.directory is None) == (self.database is None):
-            found = "none" if self.directory is None else "directory, database"
-            raise Mismatch("one reporter per item", found)
-
 
 @attrs.frozen
 class Reporters:
@@ -247,20 +245,30 @@ class Reporters:
 
 def _reporters(value: Any) -> Reporters:
     stated = CONVERTER.structure(value, tuple[Literal["screen"] | _Reporter, ...])
-    named = {place: item for place, item in enumerate(stated) if isinstance(item, _Reporter)}
-    databases = {place: item.database for place, item in named.items() if item.database is not None}
-    refuse(Mismatch("only one database", at=(place, "database")) for place in [*databases][1:])
-    directories = (item.directory for item in named.values() if item.directory is not None)
-    return Reporters("screen" in stated, tuple(directories), next(iter(databases.values()), None))
+    named = [item for item in stated if isinstance(item, _Reporter)]
+    databases = [item.database for item in named if item.database is not None]
+    if len(databases) > 1:
+        raise Mismatch("only one database", " and ".join(databases))
+    directories = (item.directory for item in named if item.directory is not None)
+    return Reporters("screen" in stated, tuple(directories), next(iter(databases), None))
 
 
 @attrs.frozen
 class File:
-    """A whole file; its entries are read one by one, so that one that is wrong hides no other."""
+    """A whole file."""
 
-    benchmarks: Annotated[tuple[Any, ...], Check(len, "at least one benchmark", "none")]
+    benchmarks: Annotated[tuple[Entry, ...], Check(len, "at least one benchmark", "none")]
     name: Text = ""
     builds: Builds = ()
     timeout: Annotated[float, Parsed(seconds_of, DURATION)] | None = None
     seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
     reporters: Annotated[Reporters, Parsed(_reporters)] = Reporters()
+
+    def __attrs_post_init__(self) -> None:
+        """Let each entry have an id of its own."""
+        ids = [entry.id for entry in self.benchmarks]
+        refuse(
+            Mismatch("unique ids", f'"{name}" again', ("benchmarks", place, "id"))
+            for place, name in enumerate(ids)
+            if name in ids[:place]
+        )

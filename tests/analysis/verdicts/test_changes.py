@@ -60,7 +60,7 @@ def _toys() -> Iterator[None]:
 
 def toys(number: int | None, code: str = "d1") -> Record:
     """A case with so many of them, and an amount that is not judged."""
-    metrics = {"peak_bytes": number or 0} | ({} if number is None else {"toys": number})
+    metrics = {"peak_bytes": number or 0, "toys": number}
     return cpp("add", outcome=counted(1, metrics=metrics), definition_hash=code)
 
 

@@ -9,12 +9,11 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, beside, compare, verified
-from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.records import Record
 from instruction_counts.report.causes import texts
 from tests.builders import costs_of, counted, cpp, key, side
 from tests.fakes import make_record
@@ -27,7 +26,7 @@ def spending(counts: Mapping[str, int], **facts: Any) -> Side:
 
 def verdicts(comparison: Comparison) -> dict[str, Verdict]:
     """The verdict on each case, by name."""
-    return {difference.key.label[0]: difference.verdict for difference in comparison.differences}
+    return {case.key.label[0]: case.verdict for case in comparison.differences}
 
 
 BASE = spending({"same": 1000, "worse": 1000, "better": 1000, "missing": 1000})
@@ -38,11 +37,8 @@ def test_every_case_of_either_side_has_a_verdict() -> None:
     """In the order of new; what is in base alone comes last. What changed is a suspect."""
     comparison = compare(BASE, NEW)
 
-    assert [(verdict.value, verdict) for verdict in comparison.tally] == list(
-        verdicts(comparison).items()
-    )
     assert ["same", "worse", "better", "new", "missing"] == list(verdicts(comparison))
-    assert {1} == set(comparison.tally.values())
+    assert dict.fromkeys(verdicts(comparison).values(), 1) == comparison.tally
     assert ["worse", "better"] == [suspect.key.label[0] for suspect in comparison.suspects]
 
 
@@ -71,48 +67,32 @@ def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
     assert {Verdict.AMBIGUOUS} == {verdicts(compare(*pair))["worse"] for pair in pairs}
 
 
-def test_suspects_are_judged_by_what_was_counted_again() -> None:
-    """The others keep their verdict."""
-    comparison = compare(BASE, NEW)
-    keys = {suspect.key.label[0]: suspect.key for suspect in comparison.suspects}
-    again = verified(
-        comparison,
-        [{keys["worse"]: 1000 + 400 * n, keys["better"]: 1000} for n in range(3)],
-        [{keys["worse"]: 2000 - 400 * n, keys["better"]: 500} for n in range(3)],
-    )
-    found = {
-        difference.key.label[0]: (difference.reason, difference.verified)
-        for difference in again.differences
-    }
-
-    assert {
-        "same": (Reason.IDENTICAL, False),
-        "worse": (Reason.LAYOUT_ONLY, True),
-        "better": (Reason.EXACT_DIFFERENCE, True),
-        "new": (Reason.ONLY_IN_NEW, False),
-        "missing": (Reason.ONLY_IN_BASE, False),
-    } == found
-
-
 @pytest.mark.parametrize(
     ("known", "expected"),
     [(3, (Reason.STEADY_PART, 51)), (2, (Reason.LAYOUT_ONLY, 600)), (0, (Reason.LAYOUT_ONLY, 600))],
 )
-def test_functions_decide_where_they_are_known_in_each_layout(
+def test_suspects_are_judged_by_what_was_counted_again(
     known: int, expected: tuple[Reason, int]
 ) -> None:
-    """The whole counts of both sides overlap."""
-    comparison = compare(BASE, NEW)
-    worse = comparison.suspects[0].key
-    base = [{worse: 1000 + 400 * n} for n in range(3)]
-    new = [{worse: 2000 - 400 * n} for n in range(3)]
+    """Where whole counts overlap, by functions that are known in each layout; others stay."""
+    worse, better = key("worse"), key("better")
+    base = [{worse: 1000 + 400 * n, better: 1000} for n in range(3)]
+    new = [{worse: 2000 - 400 * n, better: 500} for n in range(3)]
     functions = [
-        [{worse: costs_of({"relu": cost})}] * known + [{}] * (3 - known) for cost in (900, 951)
+        [{worse: costs_of({"relu": cost}), better: costs_of({})}] * known + [{}] * (3 - known)
+        for cost in (900, 951)
     ]
-    found = verified(comparison, base, new, functions=functions if known else ()).differences
-    (judged,) = (difference for difference in found if difference.key == worse)
+    again = verified(
+        compare(BASE, NEW), base, new, functions=functions if known else ()
+    ).differences
 
-    assert expected == (judged.reason, judged.effect)
+    assert {
+        "same": (Reason.IDENTICAL, False, 0),
+        "worse": (expected[0], True, expected[1]),
+        "better": (Reason.EXACT_DIFFERENCE, True, -500),
+        "new": (Reason.ONLY_IN_NEW, False, None),
+        "missing": (Reason.ONLY_IN_BASE, False, None),
+    } == {case.key.label[0]: (case.reason, case.verified, case.effect) for case in again}
 
 
 @pytest.mark.parametrize("last", [{}, {"worse": 2000}], ids=["both sides", "base"])
@@ -137,13 +117,6 @@ def executing(outcome: Outcome, bytecodes: int) -> Outcome:
     return attrs.evolve(outcome, executed=found, executed_digests=found.digests)
 
 
-def differences(*records: Record) -> list[Difference]:
-    """Of all but the first."""
-    first, *others = (found.difference for found in beside(records))
-    assert first is None
-    return [other for other in others if other is not None]
-
-
 def test_a_statement_spends_most_in_three_functions() -> None:
     """The largest first."""
     spent = {"kernels": 60, "tensor": 25, "dispatcher": 10, "f": 5}
@@ -156,15 +129,21 @@ def test_a_statement_spends_most_in_three_functions() -> None:
 
 def test_every_other_statement_is_held_against_the_first() -> None:
     """Though it is other code, and perhaps another language; with its causes."""
-    python, native, same = differences(
-        make_record("a", outcome=executing(counted(1000), 4)),
-        make_record("b", stmt="x.add(y)", outcome=executing(counted(1300), 7)),
-        cpp("c", outcome=counted(400, {"kernels": 300, "tensor": 100})),
-        make_record("d", outcome=executing(counted(1000), 4)),
+    first, *others = (
+        found.difference
+        for found in beside(
+            [
+                make_record("a", outcome=executing(counted(1000), 4)),
+                make_record("b", stmt="x.add(y)", outcome=executing(counted(1300), 7)),
+                cpp("c", outcome=counted(400, {"kernels": 300, "tensor": 100})),
+                make_record("d", outcome=executing(counted(1000), 4)),
+            ]
+        )
     )
 
-    assert (300, Reason.PYTHON_DIFFERS) == (python.change, python.reason)
-    assert ("<case> statement  4 → 7 bytecodes", "+300 at::native::add") == texts(python.causes)
-    assert -600 == native.change
-    assert ("-700 at::native::add", "+100 at::empty (new)") == texts(native.causes)
-    assert (0, Reason.IDENTICAL, ()) == (same.change, same.reason, same.causes)
+    assert first is None
+    assert [
+        (300, Reason.PYTHON_DIFFERS, ("<case> statement  4 → 7 bytecodes", "+300 at::native::add")),
+        (-600, Reason.EXACT_DIFFERENCE, ("-700 at::native::add", "+100 at::empty (new)")),
+        (0, Reason.IDENTICAL, ()),
+    ] == [(found.change, found.reason, texts(found.causes)) for found in others if found]

@@ -18,7 +18,7 @@ from instruction_counts.analysis.verdicts.difference import (
     judge,
     judge_verified,
 )
-from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
+from instruction_counts.analysis.verdicts.outputs import OutputDifference
 from instruction_counts.core.types import Language
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.executed import ExecutedDigests
@@ -107,7 +107,7 @@ def test_what_windows_disagree_by_is_noise(new: int, expected: tuple[Verdict, Re
     ("language", "noise", "change", "verdict"),
     [
         # What layouts were seen to move.
-        (Language.CPP, Noise(0.0, 0.01, 4), 1000, Verdict.AMBIGUOUS),
+        (Language.CPP, Noise(0.0, 0.01, 4), 1010, Verdict.AMBIGUOUS),
         (Language.CPP, Noise(0.0, 0.01, 4), 1011, Verdict.WORSE),
         # What they usually do, which is more for Python; zero spread of no layouts says nothing.
         (Language.CPP, None, 10, Verdict.AMBIGUOUS),
@@ -130,21 +130,21 @@ def test_what_layouts_move_is_ambiguous(
 
 
 @pytest.mark.parametrize(
-    ("spread", "noise", "origin", "floor"),
+    ("spread", "noise", "expected"),
     [
-        (0, None, Origin.ASSUMED, 1),
-        (0, Noise(0.0, 0.001, 4), Origin.LAYOUTS, 11),
-        (0, Noise(0.002, 0.001, 4), Origin.SERVERS, 22),
-        (90, Noise(0.002, 0.001, 4), Origin.WINDOWS, 90),
+        (0, None, (Origin.ASSUMED, 1)),
+        (0, Noise(0.0, 0.001, 4), (Origin.LAYOUTS, 11)),
+        (0, Noise(0.002, 0.001, 4), (Origin.SERVERS, 22)),
+        (90, Noise(0.002, 0.001, 4), (Origin.WINDOWS, 90)),
     ],
 )
 def test_a_noise_floor_says_where_it_comes_from(
-    spread: int, noise: Noise | None, origin: Origin, floor: int
+    spread: int, noise: Noise | None, expected: tuple[Origin, int]
 ) -> None:
     """The largest of what is known of the case, of its larger count."""
     difference = judge(KEY, record(10_000, spread=spread), record(11_000, noise=noise))
 
-    assert (origin, floor) == (difference.noise_origin, difference.noise)
+    assert expected == (difference.noise_origin, difference.noise)
 
 
 BAD, SKIPPED = record(1, outcome=failed()), record(1, outcome=Outcome(Status.SKIPPED))
@@ -182,16 +182,18 @@ def test_a_case_that_cannot_be_compared_says_why(
     assert not is_suspect(difference, MIN_EFFECT)
 
 
-def test_fingerprints_and_outputs_decide_before_counts() -> None:
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"comparable": False}, Reason.FINGERPRINT_DIFFERS),
+        ({"output": OutputDifference(differs=True, text="z: shape")}, Reason.OUTPUT_DIFFERS),
+    ],
+)
+def test_fingerprints_and_outputs_decide_before_counts(
+    options: dict[str, Any], reason: Reason
+) -> None:
     """Another allocator, say; and faster because wrong is not better."""
-    output = OutputDifference(differs=True, tensors=(TensorDifference("z", "shape"),))
-
-    assert [
-        (Verdict.INCOMPARABLE, Reason.FINGERPRINT_DIFFERS),
-        (Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS),
-    ] == [
-        said(judged(1000, 10, **options)) for options in ({"comparable": False}, {"output": output})
-    ]
+    assert (Verdict.INCOMPARABLE, reason) == said(judged(1000, 10, **options))
 
 
 # Several layouts
@@ -253,50 +255,38 @@ OVERLAPPING = Layouts((10_030, 10_070, 9_990), (10_080, 10_020, 10_110))
 
 
 @pytest.mark.parametrize(
-    ("steady_change", "expected", "change"),
+    ("steady_change", "digests", "last", "expected", "change"),
     [
-        (51, (Verdict.WORSE, Reason.STEADY_PART), 51),
-        (-51, (Verdict.BETTER, Reason.STEADY_PART), -51),
+        # In functions that layouts do not move, or move by less.
+        (51, None, 10_020, (Verdict.WORSE, Reason.STEADY_PART), 51),
+        (-51, None, 10_020, (Verdict.BETTER, Reason.STEADY_PART), -51),
         # Too small to be of interest.
-        (2, AMBIGUOUS, 45),
-        (0, AMBIGUOUS, 45),
-        (None, AMBIGUOUS, 45),
+        (2, None, 10_020, AMBIGUOUS, 45),
+        # The same program, each function of which costs what layouts make of it.
+        (0, SAME, 10_020, (Verdict.SAME, Reason.LAYOUT_FUNCTIONS), 45),
+        # What is executed is not known, or what functions cost.
+        (0, None, 10_020, AMBIGUOUS, 45),
+        (None, SAME, 10_020, AMBIGUOUS, 45),
+        # Every count of new lies above every count of base.
+        (0, SAME, 10_090, AMBIGUOUS, 70),
     ],
 )
 def test_what_layouts_move_hides_no_other_change(
-    steady_change: int | None, expected: tuple[Verdict, Reason], change: int
-) -> None:
-    """In functions that they do not move, or move by less."""
-    layouts = attrs.evolve(OVERLAPPING, steady_change=steady_change)
-    difference = judge_verified(judged(10_000, 10_040), layouts)
-
-    assert (expected, change) == (said(difference), difference.effect)
-
-
-@pytest.mark.parametrize(
-    ("digests", "steady_change", "last", "expected"),
-    [
-        (SAME, 0, 10_020, (Verdict.SAME, Reason.LAYOUT_FUNCTIONS)),
-        # What is executed is not known, or what functions cost.
-        (None, 0, 10_020, AMBIGUOUS),
-        (SAME, None, 10_020, AMBIGUOUS),
-        # Every count of new lies above every count of base.
-        (SAME, 0, 10_090, AMBIGUOUS),
-    ],
-)
-def test_the_same_program_whose_functions_cost_what_layouts_make_of_them_is_the_same(
-    digests: ExecutedDigests | None,
     steady_change: int | None,
+    digests: ExecutedDigests | None,
     last: int,
     expected: tuple[Verdict, Reason],
+    change: int,
 ) -> None:
-    """There is nothing that a change could be in."""
-    layouts = attrs.evolve(OVERLAPPING, new=(10_080, last, 10_110), steady_change=steady_change)
+    """The whole counts of both sides overlap, or nearly do."""
+    layouts = Layouts((10_030, 10_070, 9_990), (10_080, last, 10_110), steady_change=steady_change)
     sides = [
-        record(0, outcome=counted(count, executed_digests=digests)) for count in (10_000, 10_075)
+        record(0, outcome=counted(count, executed_digests=digests), noise=STEADY)
+        for count in (10_000, 10_040 if last == 10_020 else 10_075)
     ]
+    difference = judge_verified(judge(KEY, *sides), layouts)
 
-    assert expected == said(judge_verified(judge(KEY, *sides), layouts))
+    assert (expected, change) == (said(difference), difference.effect)
 
 
 # What both sides executed

@@ -93,6 +93,14 @@ def test_causes_of_nearly_the_same_cases_stand_together() -> None:
     ] == leading(shared_causes(cases))
 
 
+def test_causes_that_stand_together_are_placed_by_what_they_explain_together() -> None:
+    """Not by the largest of them."""
+    two = (native("f", 200), native("g", 150))
+    cases = [case(f"{n}", 500, *(two if n % 2 else (native("lock", 250),))) for n in range(6)]
+
+    assert [(["f", "g"], 3, 0.35), (["lock"], 3, 0.25)] == leading(shared_causes(cases))
+
+
 def test_few_changed_cases_say_their_causes_themselves() -> None:
     """A list above them would be no shorter."""
     few = shared_causes([case(f"{n}", 40, FORWARD) for n in range(3)])

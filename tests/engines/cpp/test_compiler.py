@@ -16,7 +16,13 @@ import pytest
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.compiler import CASES, Compiler, is_current
+from instruction_counts.engines.cpp.compiler import (
+    CASES,
+    Compiler,
+    c_compiler,
+    cpp_standard,
+    is_current,
+)
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import (
     MODEL_BUFFER,
@@ -218,6 +224,13 @@ class TestErrors:
                 source("", global_setup=f"{SEEN}int f() {{\n  return nothing; }}\n"),
                 *(NOTHING, "global_setup line 3", "return nothing; }"),
             ),
+            # Names that the small prelude does not have are no mistake.
+            (
+                source("seen = tiny::thrice(3);\nseen = nothing;"),
+                NOTHING,
+                "stmt line 2",
+                "seen = nothing;",
+            ),
             # A template that refuses is the statement's mistake.
             (
                 source("seen = 1;\nseen = tiny::half('a');"),
@@ -230,24 +243,22 @@ class TestErrors:
                 *("error: no/such.h: No such file or directory", "global_setup line 2"),
                 "#include <no/such.h>",
             ),
+            # No line is to blame.
+            (
+                source("if (seen) {"),
+                *("error: expected ‘while’ before ‘instruction_counts_end’", "", ""),
+            ),
         ],
-        ids=["statement", "setup", "global setup", "template", "header"],
+        ids=["statement", "setup", "global setup", "full prelude", "template", "header", "nowhere"],
     )
     def test_an_error_is_placed_at_the_users_line(
         self, compiler: Compiler, case: CppSource, message: str, place: str, code: str
     ) -> None:
-        """Part, line and text of the line."""
+        """Part, line and text of the line; it is compiled again the next time."""
         failure = failure_of(compiler, case)
         expected = FailureKind.COMPILE, message, place, code
         assert expected == (failure.kind, failure.message, failure.place, failure.code)
         assert message.removeprefix("error: ") in failure.output
-
-    def test_a_failed_case_is_not_kept(self, compiler: Compiler) -> None:
-        """It is tried again the next time, also where no line is to blame."""
-        case = source("if (seen) {")
-        failure = failure_of(compiler, case)
-        assert ("", "") == (failure.place, failure.code)
-        assert "error: " in failure.message
         assert not is_cached(compiler, case)
 
     def test_no_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
@@ -282,12 +293,6 @@ class TestPreludes:
         assert ["prelude.hpp.gch", "case.o"] * 2 + ["case.so"] == log()
         compiler.case(case)
         assert 5 == len(log())
-
-    def test_the_error_is_the_one_of_the_full_prelude(self, compiler: Compiler) -> None:
-        """Names that the small prelude does not have are no mistake."""
-        failure = failure_of(compiler, source("seen = tiny::thrice(3);\nseen = wrong;"))
-        assert "stmt line 2" == failure.place
-        assert 1 == failure.output.count("error: ")
 
     @pytest.mark.parametrize("fault", ["", 'case "$*" in *c++-header*) exit 1;; esac'])
     def test_a_precompiled_header_of_no_use_costs_time_alone(
@@ -482,3 +487,39 @@ class TestShim:
         with pytest.raises(CompileError, match=message) as caught:
             Compiler(without, Cache(tmp_path / "cache"), variables).native("steady")
         assert caught.value.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("flags = ['-std=c++20', '-fPIC']", 20),
+        ("cflags.append('-std=c++17')", 17),
+        ("['-std=c++14']", 17),
+        ("", 17),
+    ],
+)
+def test_the_standard_is_the_one_of_torchs_extensions(
+    tmp_path: Path, text: str, expected: int
+) -> None:
+    """At least C++17, which every supported torch compiles as."""
+    (tmp_path / "utils").mkdir()
+    (tmp_path / "utils" / "cpp_extension.py").write_text(text)
+    assert expected == cpp_standard(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "variables", "expected"),
+    [
+        ("/usr/bin/g++", {}, "/usr/bin/gcc"),
+        ("/usr/bin/c++", {}, "/usr/bin/cc"),
+        ("/usr/bin/g++", {"CC": "cc"}, "/usr/bin/cc"),
+        ("/opt/none/bin/x86_64-conda-g++", {}, "/usr/bin/gcc"),
+        ("", {}, "/usr/bin/gcc"),
+        ("", {"PATH": "/nowhere"}, ""),
+    ],
+)
+def test_the_c_compiler_goes_with_the_cpp_compiler(
+    compiler: str, variables: dict[str, str], expected: str
+) -> None:
+    """CC first, then its namesake, then any."""
+    assert expected == c_compiler(compiler, {"PATH": "/usr/bin", **variables})

@@ -34,7 +34,10 @@ def row(name: str, base: int, new: int) -> Row:
         [name, base, new, Cell(new - base, Role.BAD, remark=name)],
         key=name,
         below=(Line(f"why  {new - base:+} {name}()"),),
-        details=(Block("Python", [f"torch/{name}.py:1"], preformatted=True),),
+        details=(
+            Block("Python", [f"torch/{name}.py:1"], preformatted=True),
+            Table("layouts", "", [Column("layout", "layout")], [Row(["first"])]),
+        ),
     )
 
 

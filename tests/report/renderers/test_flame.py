@@ -67,3 +67,14 @@ def test_a_document_without_stacks_has_no_tree() -> None:
     empty = {"profiles": [], "shared": {"frames": []}}
 
     assert [None, None] == [flame.tree(None), flame.tree(empty)]
+
+
+def test_boxes_have_short_names() -> None:
+    """Without arguments; what is no name of C++ stays as it is."""
+    names = ["at::add(at::Tensor const&)", "<case> statement", "(below main)"]
+    profile = {"samples": [[0], [1], [2]], "weights": [3, 2, 1]}
+    frames = {"frames": [{"name": name} for name in names]}
+    found = flame.tree({"profiles": [profile], "shared": frames})
+
+    assert found is not None
+    assert ["all", "at::add", *names[1:]] == found["label"]

@@ -31,7 +31,7 @@ WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
         ("net_in_place", [IMAGE]),
         ("attention", [WORDS]),
         ("frozen_net", [IMAGE]),
-        ("Named", [ROW, *({**ROW, "name": name} for name in ("x", "model", "class"))]),
+        ("Named", [ROW, *({**ROW, "name": name} for name in ("x", "model", "other"))]),
     ],
 )
 def test_each_case_can_be_repeated(

@@ -71,11 +71,11 @@ ADD = "add.Tensor self:Tensor other:Tensor *alpha:number=1"
             ["norm.a self:Tensor", "norm.b self:Tensor p:number=2 q:int=1"],
             "torch::norm(input)",
         ),
-        # Options are one argument.
+        # Options are at the end, and left out where they are not given.
         (
             entry("torch.zeros", {"size": (2,), "dtype": "torch.float64"}, inputs={}),
             [f"zeros size:List[int] {OPTIONS}"],
-            "torch::zeros(at::IntArrayRef({2}), torch::TensorOptions().dtype(torch::kFloat64))",
+            "torch::zeros(at::IntArrayRef({2}), torch::kFloat64)",
         ),
         (
             entry("torch.zeros", {"size": (2,)}, inputs={}),
@@ -116,7 +116,7 @@ ADD = "add.Tensor self:Tensor other:Tensor *alpha:number=1"
         (
             entry("torch.pad", {"mode": 'a"b', "value": float("-inf")}),
             ["pad self:Tensor mode:str value:Optional[float]=None"],
-            'torch::pad(input, "a\\"b", -std::numeric_limits<double>::infinity())',
+            'torch::pad(input, "a\\"b", -INFINITY)',
         ),
         (entry("torch.neg", cpp="-input"), [], "-input"),
     ],
@@ -133,7 +133,7 @@ def test_a_call_in_cpp_is_exactly_this(
     [
         (entry("torch.neg"), [], "no schema of aten::neg"),
         (entry("torch.neg"), ["neg.out self:Tensor *out:Tensor"], "no schema"),
-        (entry("torch.neg", {"dim": 1}), ["neg self:Tensor"], "fits its arguments (neg)"),
+        (entry("torch.neg", {"dim": 1}), ["neg self:Tensor"], "fits its arguments"),
         (entry("torch.sum"), ["sum self:Tensor dim:int"], "no schema"),
         (entry("torch.add", {"self": 2}), ["add self:number"], "no schema"),
         (entry("torch.neg", cpp=False, note="none"), [], "none"),

@@ -15,7 +15,6 @@ from instruction_counts.sources.operators.source import (
     operators,
     remarks,
     selected,
-    shapes_of,
 )
 from tests.sources.operators.made import entry
 
@@ -76,7 +75,7 @@ STATED = entry("torch.not", inputs={"input": TWO_SHAPES}, cpp="~input")
             "abcd",
             {},
             {"variants": ("small", "skewed")},
-            ["4 operators have no shape skewed: torch.a, torch.b, torch.c and 1 more"],
+            ["no shape skewed: torch.a, torch.b, torch.c and 1 more"],
         ),
         # Of all shapes an operator may lack any: nothing was asked for that it has not.
         ("a", {}, {"variants": VARIANTS}, []),
@@ -84,14 +83,14 @@ STATED = entry("torch.not", inputs={"input": TWO_SHAPES}, cpp="~input")
             "a",
             {},
             {"dtypes": ("float64",)},
-            ["1 operator has no input whose dtype can change: torch.a"],
+            ["no input whose dtype can change: torch.a"],
         ),
         # Once, however many of their shapes are measured.
         (
             "ab",
             {"cpp": False},
             {"variants": VARIANTS},
-            ["2 operators have no C++: torch.a, torch.b"],
+            ["no C++: torch.a, torch.b"],
         ),
     ],
     ids=["shape", "all shapes", "dtype", "C++"],
@@ -105,11 +104,6 @@ def test_what_operators_do_not_have_is_reported(
     made = definitions_of((call for each in entries for call in calls(each, overrides)), {})
 
     assert expected == list(remarks(entries, overrides, made.values()))
-
-
-def test_shapes_of_several_inputs_are_collected_by_name() -> None:
-    """Several of one input are several cases."""
-    assert {"x": [(32, 3), (1, 2)], "y": [()]} == shapes_of(["x=[32, 3]", "x=1,2", "y=[]"])
 
 
 def test_operators_are_asked_for_as_options_ask_for_them() -> None:
@@ -126,8 +120,6 @@ def test_operators_are_asked_for_as_options_ask_for_them() -> None:
     [
         ({"shapes": ["tiny"]}, 'no shape "tiny"'),
         ({"dtypes": ["float65"]}, r"no dtype .*(?s:.*)did you mean float64"),
-        ({"shapes": ["small"], "inputs": {"x": [(1,)]}}, "--input sets the shapes"),
-        ({"inputs": {"x": [(1,)] * 2, "y": [(1,)] * 3}}, "2 of x, 3 of y"),
     ],
 )
 def test_what_cannot_be_asked_of_operators_is_refused(asked: dict[str, Any], expected: str) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 import attrs
 
+from instruction_counts.analysis.attribution.names import short
+
+_LABEL_WIDTH = 60
 _MOST_NODES = 1_500
 """plotly draws so many in half a second."""
 
@@ -63,9 +66,14 @@ def _columns(root: _Node) -> dict[str, list[Any]]:
     while pending:
         node, parent = pending.pop()
         pending += [(child, len(rows)) for child in _visible(node, smallest)]
-        rows.append((parent, node.name, node.place, node.base, node.new))
-    names = ("parent", "name", "place", "base", "new")
+        rows.append((parent, node.name, _label(node.name), node.place, node.base, node.new))
+    names = ("parent", "name", "label", "place", "base", "new")
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _label(name: str) -> str:
+    """What fits into a box: a C++ name without its arguments, any other as it is."""
+    return name if name.startswith(("(", "<")) else short(name, _LABEL_WIDTH)
 
 
 def _smallest(root: _Node) -> int:

@@ -47,12 +47,13 @@
     });
   }
 
-  // Filtering: the rows of all tables by what stands in them.
+  // Filtering: the rows of all tables by what stands in them, but not those inside a row that unfolds.
   const filter = one("#filter");
   filter?.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
-    const rows = all("section > .scroll .row, section > details > .scroll .row");
+    const rows = all("section > .scroll .row, section > details > .scroll .row")
+      .filter((row) => !row.closest(".details"));
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
       const fits = words.every((word) => text.includes(word));
@@ -166,7 +167,7 @@
       Plotly.react(place, [{
         type: "icicle", branchvalues: "total", level: state.level, sort: false,
         ids: seen.map((at) => ids[at]), parents: seen.map((at) => parents[at]),
-        values: seen.map((at) => values[at]), labels: seen.map((at) => plain(nodes.name[at])),
+        values: seen.map((at) => values[at]), labels: seen.map((at) => plain(nodes.label[at])),
         text: seen.map((at) => plain(said[at])), textinfo: "label",
         hovertemplate: "%{text}<extra></extra>", tiling: { orientation: "v" }, maxdepth: 40,
         marker: {

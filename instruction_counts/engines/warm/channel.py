@@ -1,0 +1,153 @@
+"""Where a command finds the servers of earlier ones, and how the two talk.
+
+For each build and profile there is at most one holder, which listens at a socket in a private
+folder of the user. A connection carries one request and its answer, both a line of JSON; it is also
+the sign that somebody waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from instruction_counts import __version__
+from instruction_counts.builds.files import Files
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.domain.bounds import DURATION, seconds_of
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.engines.engine import Profile
+from instruction_counts.system.cache import key_of
+from instruction_counts.system.folders import make_runtime_folder
+from instruction_counts.system.program import HOME
+
+KEEP_VARIABLE = "INSTRUCTION_COUNTS_KEEP_SERVERS"
+_KEEP_S = 600.0
+_LONGEST_LINE = 1 << 28
+
+
+def keep_s() -> float:
+    """For how long servers that nobody uses are kept; 0 where they end with their command.
+
+    Raises:
+        UsageError: the variable that says it holds no duration.
+    """
+    written = os.environ.get(KEEP_VARIABLE)
+    if not written:
+        return 0.0 if os.environ.get("CI") else _KEEP_S
+    try:
+        return 0.0 if written.strip() == "0" else seconds_of(written)
+    except ValueError as error:
+        message = f"{KEEP_VARIABLE}={written} is no duration"
+        raise UsageError(message, f"Set it to 0, or to {DURATION}.") from error
+
+
+def servers_folder() -> Path:
+    """The folder of the sockets.
+
+    Raises:
+        UsageError: it cannot be made, or is not ours.
+    """
+    folder = make_runtime_folder() / "servers"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def place_of(build: Build, profile: Profile) -> Path:
+    """The socket of the holder for a build and a profile, of this version of the program.
+
+    All that a server inherits takes part in the name, and not what the build is called.
+
+    Raises:
+        BuildError: the build sets its environment by a command that fails.
+        UsageError: see `servers_folder`.
+    """
+    asked = attrs.evolve(build, name=""), environment(build)
+    parts = (repr(asked), __version__, _program(), profile.allocator, profile.pinned_isa)
+    return servers_folder() / f"{key_of(*parts, str(os.nice(0)))[:20]}.socket"
+
+
+def _program() -> str:
+    """What tells one state of this program from another: sizes and times of its files."""
+    paths = sorted(
+        path
+        for folder in ("instruction_counts", "worker", "core")
+        for path in (HOME / folder).rglob("*.py")
+    )
+    states = ((str(path), path.stat()) for path in paths)
+    return repr([(path, state.st_size, state.st_mtime_ns) for path, state in states])
+
+
+def digest_of(files: Files) -> str:
+    """What tells the files of a build from others."""
+    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def named(place: Path) -> Iterator[str]:
+    """A name for a socket that is short enough, wherever it lies: the system takes 107 bytes."""
+    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{place.name}"
+    finally:
+        os.close(folder)
+
+
+def connected(place: Path) -> socket.socket:
+    """A connection to the holder at ``place``.
+
+    Raises:
+        OSError: there is none, or it is another user's.
+    """
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with named(place) as name:
+            connection.connect(name)
+        check_peer(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def check_peer(connection: socket.socket) -> None:
+    """Refuse a process of another user.
+
+    Raises:
+        PermissionError: it is one.
+    """
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    )
+    if user != os.getuid():
+        raise PermissionError(f"the process at the other end belongs to user {user}")
+
+
+def send(connection: socket.socket, message: Mapping[str, Any]) -> None:
+    """Write one message."""
+    connection.sendall(json.dumps(cattrs.unstructure(message)).encode() + b"\n")
+
+
+def receive(connection: socket.socket) -> dict[str, Any]:
+    """The message of the other end.
+
+    Raises:
+        OSError: it is gone, or says something else.
+    """
+    with connection.makefile("rb") as stream:
+        line = stream.readline(_LONGEST_LINE)
+    if not line.endswith(b"\n"):
+        raise ConnectionResetError("the other end is gone")
+    message: dict[str, Any] = json.loads(line)
+    return message

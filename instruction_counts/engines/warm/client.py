@@ -1,0 +1,306 @@
+"""Servers that outlive this command, for the fork engine in place of its own.
+
+Who needs a server asks the holder of the build and profile, and starts one where there is none. A
+holder that is gone is started again; one whose build has changed is told to retire.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import cattrs
+from filelock import FileLock
+
+import instruction_counts
+from instruction_counts.builds.files import files_of
+from instruction_counts.builds.probing import (
+    BuildFacts,
+    find_compiler,
+    find_valgrind,
+    first_line,
+    probe,
+)
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.warm import channel, holder
+from instruction_counts.system.worker_process import WorkerError
+
+_START_TIMEOUT_S = 60.0
+_ANSWER_TIMEOUT_S = 10.0
+_MOST = 4
+"""Holders at a time: each has two servers, of a gigabyte together."""
+
+
+class WarmServers:
+    """The servers of one build and profile, in a holder that is found or started when needed.
+
+    Raises:
+        BuildError, UsageError: see `channel.place_of`.
+    """
+
+    def __init__(
+        self,
+        facts: BuildFacts,
+        profile: Profile,
+        libraries: Sequence[Path],
+        keep_s: float,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._order = holder.Order(
+            attrs.evolve(facts, files={}),
+            attrs.evolve(profile, callgrind_out=None),
+            tuple(map(str, libraries)),
+            str(channel.place_of(facts.build, profile)),
+            keep_s,
+        )
+        self._place = Path(self._order.place)
+        self._files, self._notice = facts.files, notice
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._hello: dict[str, Any] = {}
+        self._presence = self._found()
+        self.is_closed = False
+
+    def server(self, role: str, prepared_by: str = "") -> WarmServer:
+        """A server of that role."""
+        return WarmServer(self, role, prepared_by)
+
+    def ready(self, role: str, prepared_by: str) -> dict[str, Any]:
+        """What a server had reported before this came; empty where it was not ready."""
+        found: dict[str, Any] = self._hello.get("ready", {}).get(holder.name_of(role, prepared_by))
+        return found or {}
+
+    def attend(self) -> None:
+        """See that there is a holder, which knows as long as this lives that it is used.
+
+        Raises:
+            OSError, SubprocessError: there is none, and none can be started.
+        """
+        with self._lock:
+            if self.is_closed:
+                raise ConnectionAbortedError("closed")
+            if self._presence is not None:
+                return
+            with FileLock(self._place.with_suffix(".lock"), timeout=_START_TIMEOUT_S):
+                self._presence = self._found()
+                if self._presence is None:
+                    self._start()
+                    self._presence = self._found()
+            if self._presence is None:
+                raise ConnectionRefusedError("the process that holds it does not answer")
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of the holder, whatever has to be started for it.
+
+        Raises:
+            WorkerError, ServerStartError: as the server in the holder does.
+        """
+        try:
+            self.attend()
+            answer = self._answer_to(request)
+        except (OSError, subprocess.SubprocessError) as error:
+            with self._lock:
+                self._leave()
+            why = "the server was closed" if self.is_closed else f"no warm server: {error}"
+            raise WorkerError(Failure(FailureKind.EXIT, why)) from error
+        for text in answer["notices"]:
+            self._notice(text)
+        if answer["status"] == "ok":
+            return answer
+        if answer["status"] == "not started":
+            raise ServerStartError(answer["reason"])
+        raise WorkerError(cattrs.structure(answer["failure"], Failure))
+
+    def close(self) -> None:
+        """Leave the holder, which ends what this still waits for."""
+        self.is_closed = True
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._leave()
+
+    def _found(self) -> socket.socket | None:
+        """A connection to the holder that is there; one of a build as it was before retires."""
+        with contextlib.suppress(OSError, ValueError):
+            connection = channel.connected(self._place)
+            channel.send(connection, {"do": "hello", "stay": True})
+            self._hello = channel.receive(connection)
+            expected = "ok", channel.digest_of(self._files)
+            if (self._hello["status"], self._hello["files"]) == expected:
+                return connection
+            connection.close()
+            told(self._place, "retire")
+        self._hello = {}
+        return None
+
+    def _start(self) -> None:
+        _make_room()
+        self._place.unlink(missing_ok=True)
+        told = {"order": cattrs.unstructure(self._order), "files": self._files}
+        with self._place.with_suffix(".log").open("wb") as log:
+            subprocess.run(
+                [sys.executable, "-m", holder.__name__],
+                input=json.dumps(told).encode(),
+                stdout=log,
+                stderr=log,
+                cwd=Path(instruction_counts.__file__).parents[1],
+                start_new_session=True,
+                timeout=_START_TIMEOUT_S,
+                check=True,
+            )
+
+    def _answer_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        with channel.connected(self._place) as connection:
+            self._open.add(connection)
+            try:
+                channel.send(connection, request)
+                return channel.receive(connection)
+            finally:
+                self._open.discard(connection)
+
+    def _leave(self) -> None:
+        if self._presence is not None:
+            self._presence.close()
+            self._presence, self._hello = None, {}
+
+
+class WarmServer:
+    """A `ForkServer` that another process holds."""
+
+    def __init__(self, servers: WarmServers, role: str, prepared_by: str) -> None:
+        self._servers = servers
+        self._which = {"role": role, "prepared_by": prepared_by}
+        self._warmed_up: dict[str, Any] = {}
+        self.cores: Sequence[int] = ()
+        """Where it gets ready, if it has to; its children have cores of their own."""
+
+    @property
+    def ready(self) -> dict[str, Any]:
+        """What the server reported when it was ready; empty where it is not."""
+        found: dict[str, Any] = self._warmed_up.get("ready") or self._servers.ready(**self._which)
+        return found
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the server can fork now."""
+        return bool(self.ready)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether this side has let go of it."""
+        return self._servers.is_closed
+
+    @property
+    def folder(self) -> Path:
+        """Where its children leave what they dump; of a server that is ready."""
+        return Path(self._warmed_up["folder"])
+
+    def warm_up(self) -> None:
+        """See that the server can fork; see `ForkServer.warm_up`."""
+        self._warmed_up = self._ask("warm_up")
+
+    def run(
+        self,
+        task: Mapping[str, Any],
+        timeout_s: float,
+        files: Mapping[str, Path] | None = None,
+        made: Mapping[str, Path] | None = None,
+        left_running: Callable[[int], None] = lambda _: None,
+    ) -> dict[str, Any]:
+        """See `ForkServer.run`; the task ends when this process does."""
+        if not self._warmed_up:
+            self.warm_up()
+        given, wanted = (
+            {name: str(path) for name, path in (paths or {}).items()} for paths in (files, made)
+        )
+        answer = self._ask("run", task=task, timeout_s=timeout_s, files=given, made=wanted)
+        left_running(answer["left_running"])
+        found: dict[str, Any] = answer["answer"]
+        return found
+
+    def close(self) -> None:
+        """Let go of it; it goes on for others."""
+        self._servers.close()
+
+    def _ask(self, what: str, **request: Any) -> dict[str, Any]:
+        try:
+            asked = {"do": what, **self._which, "cores": [*self.cores], **request}
+            return self._servers.ask(asked)
+        except WorkerError:
+            # Another holder would have other folders.
+            self._warmed_up = {}
+            raise
+
+
+Server: TypeAlias = ForkServer | WarmServer
+
+
+def told(place: Path, what: str) -> dict[str, Any]:
+    """The answer of the holder at ``place`` to a request of one word.
+
+    Raises:
+        OSError: there is none.
+    """
+    with channel.connected(place) as connection:
+        connection.settimeout(_ANSWER_TIMEOUT_S)
+        channel.send(connection, {"do": what})
+        return channel.receive(connection)
+
+
+def holders() -> list[tuple[Path, dict[str, Any]]]:
+    """The sockets of this user's holders, and what each says of itself."""
+    found = []
+    for place in sorted(channel.servers_folder().glob("*.socket")):
+        with contextlib.suppress(OSError):
+            found.append((place, told(place, "status")))
+    return found
+
+
+def _make_room() -> None:
+    """End what was used least recently, where there are so many that another is too much."""
+    idle = [(holder["idle_s"], place) for place, holder in holders()]
+    for idle_s, place in sorted(idle, reverse=True)[: len(idle) + 1 - _MOST]:
+        if idle_s:
+            with contextlib.suppress(OSError):
+                told(place, "retire")
+
+
+def known_or_probed(build: Build, timeout_s: float) -> BuildFacts:
+    """What a build is: as it was found when its servers were started, where it is that still.
+
+    Raises:
+        BuildError: it cannot be used.
+    """
+    return _known(build) or probe(build, timeout_s)
+
+
+def _known(build: Build) -> BuildFacts | None:
+    if not channel.keep_s():
+        return None
+    try:
+        hello = told(channel.place_of(build, Profile()), "hello")
+    except OSError:
+        return None
+    facts = attrs.evolve(cattrs.structure(hello["facts"], BuildFacts), build=build)
+    files = files_of(facts.interpreter, facts.torch_root, facts.library_paths)
+    programs = {
+        find_valgrind(build): facts.fingerprint.valgrind,
+        find_compiler(build): facts.fingerprint.compiler,
+    }
+    is_as_it_was = channel.digest_of(files) == hello["files"] and all(
+        (first_line([program, "--version"]) if program else "") == version
+        for program, version in programs.items()
+    )
+    return attrs.evolve(facts, files=files) if is_as_it_was else None

@@ -1,0 +1,295 @@
+"""A process that holds the servers of one build and profile for the commands that come.
+
+It gets its order on the standard input, listens, then leaves the command that started it. It ends
+when nobody has asked for so long, when memory gets short, when the build changes, when its socket
+is gone, and when it is told to; its servers and their files end with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import cattrs
+
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_processes import ForkProcesses
+from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.warm import channel
+from instruction_counts.system.folders import WorkFolder
+from instruction_counts.system.worker_process import WorkerError
+from instruction_counts.system.worker_tasks import task_named
+
+_LOOK_UP_S = 1.0
+_FIRST_WITHIN_S = 60.0
+"""For so long it waits for the command that started it."""
+_LEAST_AVAILABLE = 1 / 20
+"""Of the memory of the machine: with less, servers that nobody uses end."""
+_LOADED_TIMEOUT_S = 120.0
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@attrs.frozen
+class Order:
+    """What a holder is started for."""
+
+    facts: BuildFacts
+    profile: Profile
+    libraries: tuple[str, ...]
+    """What lies beside each worker."""
+    place: str
+    """Of its socket."""
+    keep_s: float
+
+
+MakeServer: TypeAlias = Callable[[str, Callable[[str], None], str], ForkServer]
+"""Makes a server of a role, which tells somebody what is to be known, prepared by a module."""
+
+
+class Holder:
+    """Answers requests, each in a thread; see `instruction_counts.engines.warm.client`."""
+
+    def __init__(self, order: Order, folder: Path, make: MakeServer) -> None:
+        self._order, self._folder, self._make = order, folder, make
+        self._place = Path(order.place)
+        self._files = channel.digest_of(order.facts.files)
+        self._servers: dict[tuple[str, str], ForkServer] = {}
+        self._loaded: dict[str, tuple[int, int]] = {}
+        self._notices: list[str] = []
+        self._lock = threading.Lock()
+        self._connections = 0
+        self._began = time.monotonic()
+        self._used = self._began + _FIRST_WITHIN_S
+        self._is_retired = False
+        self._own_inode = self._inode()
+        self._tasks: Mapping[str, Callable[..., dict[str, Any]]] = {
+            "hello": self._hello,
+            "warm_up": self._warm_up,
+            "run": self._run,
+            "retire": self._retire,
+            "status": self._status,
+        }
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer until this is not wanted any more."""
+        listener.settimeout(_LOOK_UP_S)
+        while self._is_wanted():
+            with contextlib.suppress(TimeoutError):
+                connection, _ = listener.accept()
+                with self._lock:
+                    self._connections += 1
+                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _inode(self) -> int:
+        """Of the socket; another one has its name where another holder took the place."""
+        try:
+            return self._place.stat().st_ino
+        except OSError:
+            return 0
+
+    def close(self) -> None:
+        """End all servers; nobody finds this any more."""
+        if self._inode() == self._own_inode:
+            self._place.unlink(missing_ok=True)
+        for server in list(self._servers.values()):
+            server.close()
+
+    def _is_wanted(self) -> bool:
+        self._is_retired |= self._inode() != self._own_inode
+        if self._connections:
+            return True
+        idle_s = time.monotonic() - self._used
+        return not (self._is_retired or idle_s > self._order.keep_s or _memory_is_short())
+
+    def _answer(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            connection.settimeout(None)
+            channel.check_peer(connection)
+            request = channel.receive(connection)
+            try:
+                answer = self._tasks[request.pop("do")](connection, **request)
+            except WorkerError as error:
+                answer = {"status": "failed", "failure": error.failure}
+            except ServerStartError as error:
+                answer = {"status": "not started", "reason": str(error)}
+            channel.send(connection, {**answer, "notices": self._notices_so_far()})
+            if request.get("stay"):  # until the other end goes
+                connection.recv(1)
+        with self._lock:
+            self._connections -= 1
+            self._used = time.monotonic()
+            if not self._connections:  # those who have gone may have left some
+                for dump in self._folder.glob("*/dumps/*"):
+                    dump.unlink(missing_ok=True)
+
+    def _notices_so_far(self) -> list[str]:
+        with self._lock:
+            told, self._notices = self._notices, []
+            return told
+
+    def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
+        """What there is; with ``stay`` it is used for as long as the connection is there."""
+        del stay
+        if any(_state(path) != state for path, state in self._loaded.items()):
+            self._retired()
+        return {
+            "status": "retired" if self._is_retired else "ok",
+            "facts": attrs.evolve(self._order.facts, files={}),
+            "files": self._files,
+            "ready": {
+                name_of(*key): one.ready for key, one in self._servers.items() if one.is_ready
+            },
+        }
+
+    def _warm_up(
+        self, _: socket.socket, *, role: str, prepared_by: str, cores: list[int]
+    ) -> dict[str, Any]:
+        server = self._server(role, prepared_by, cores)
+        was_ready = server.is_ready
+        server.warm_up()
+        if not was_ready:
+            self._note_loaded(server, role)
+        return {"status": "ok", "ready": server.ready, "folder": str(server.folder)}
+
+    def _run(
+        self,
+        connection: socket.socket,
+        *,
+        role: str,
+        prepared_by: str,
+        cores: list[int],
+        task: Mapping[str, Any],
+        timeout_s: float,
+        files: Mapping[str, str] | None,
+        made: Mapping[str, str] | None,
+    ) -> dict[str, Any]:
+        left: list[int] = []
+        given, wanted = (
+            {name: Path(path) for name, path in (paths or {}).items()} for paths in (files, made)
+        )
+        server = self._server(role, prepared_by, cores)
+        answer = server.run(task, timeout_s, given, wanted, left.append, connection.fileno())
+        return {"status": "ok", "answer": answer, "left_running": sum(left)}
+
+    def _retire(self, _: socket.socket) -> dict[str, Any]:
+        """End as soon as nobody uses it; nobody new finds it."""
+        self._retired()
+        return {"status": "ok"}
+
+    def _retired(self) -> None:
+        self._is_retired = True
+        self._place.unlink(missing_ok=True)
+
+    def _status(self, _: socket.socket) -> dict[str, Any]:
+        now = time.monotonic()
+        return {
+            "status": "ok",
+            "pid": os.getpid(),
+            "build": self._order.facts.build.name,
+            "interpreter": self._order.facts.interpreter,
+            "torch": self._order.facts.fingerprint.torch,
+            "servers": [name_of(*key) for key, one in self._servers.items() if one.is_ready],
+            "age_s": now - self._began,
+            "idle_s": 0.0 if self._connections > 1 else now - self._used,
+            "memory_bytes": _memory_below(os.getpid()),
+        }
+
+    def _server(self, role: str, prepared_by: str, cores: list[int]) -> ForkServer:
+        with self._lock:
+            server = self._servers.get((role, prepared_by))
+            if server is None:
+                server = self._make(role, self._notice, prepared_by)
+                server.cores = cores
+                self._servers[role, prepared_by] = server
+            return server
+
+    def _notice(self, text: str) -> None:
+        with self._lock:
+            self._notices.append(text)
+
+    def _note_loaded(self, server: ForkServer, role: str) -> None:
+        """Remember the files of which a server's memory was made."""
+        name = "loaded" if role == "times" else "loaded_while_counting"
+        request = {**task_named(name).request, "cores": [], "case": {}}
+        try:
+            paths = server.run(request, _LOADED_TIMEOUT_S)["files"]
+        except WorkerError:
+            self._retired()  # what it was made of cannot be watched
+            return
+        states = ((path, _state(path)) for path in paths)
+        self._loaded.update({path: state for path, state in states if state is not None})
+
+
+def name_of(role: str, prepared_by: str) -> str:
+    """What a server is called."""
+    return f"{role}-{prepared_by}" if prepared_by else role
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _memory_is_short() -> bool:
+    """Whether little is left of the memory of this machine."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    found = {
+        name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)
+    }
+    total, available = found.get("MemTotal", 0), found.get("MemAvailable", 1)
+    return available < total * _LEAST_AVAILABLE
+
+
+def _memory_below(pid: int) -> int:
+    """Bytes of memory of a process and all below it; what they share counts for each."""
+    total = 0
+    with contextlib.suppress(OSError):
+        total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            total += sum(_memory_below(int(child)) for child in path.read_text().split())
+    return total
+
+
+def main() -> None:
+    """Hold the servers that the standard input asks for."""
+    told = json.load(sys.stdin)
+    files = {path: (size, time_ns) for path, (size, time_ns) in told["files"].items()}
+    order = cattrs.structure(told["order"], Order)
+    order = attrs.evolve(order, facts=attrs.evolve(order.facts, files=files))
+    place = Path(order.place)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with channel.named(place) as name:
+        listener.bind(name)
+    listener.listen(64)
+    if os.fork():  # whoever started it waits for this, and for nothing else
+        os._exit(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    libraries = tuple(map(Path, order.libraries))
+    with WorkFolder() as folder:
+        processes = ForkProcesses(order.facts, order.profile, folder, libraries)
+        holder = Holder(order, folder, processes.server)
+        try:
+            holder.serve(listener)
+        finally:
+            listener.close()
+            holder.close()
+
+
+if __name__ == "__main__":
+    main()

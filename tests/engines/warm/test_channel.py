@@ -1,0 +1,113 @@
+"""Where the servers of a build and profile are found, and for how long they are kept."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.warm import channel
+
+BUILD = Build("base", "/usr/bin/python3")
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A runtime folder of this test, and no variables of whoever runs it."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(tmp_path / "runtime"))
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv(channel.KEEP_VARIABLE, raising=False)
+    return tmp_path
+
+
+def test_servers_are_kept_for_ten_minutes() -> None:
+    """Unless something else is said."""
+    assert 600 == channel.keep_s()
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected_s"),
+    [
+        ({"CI": "true"}, 0),
+        ({"CI": "true", channel.KEEP_VARIABLE: "5m"}, 300),
+        ({channel.KEEP_VARIABLE: "0"}, 0),
+        ({channel.KEEP_VARIABLE: "90"}, 90),
+    ],
+)
+def test_variables_say_for_how_long(
+    variables: dict[str, str], expected_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody comes back to a machine of CI."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert expected_s == channel.keep_s()
+
+
+def test_what_is_no_duration_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the forms that are."""
+    monkeypatch.setenv(channel.KEEP_VARIABLE, "soon")
+
+    with pytest.raises(UsageError, match="KEEP_SERVERS=soon is no duration"):
+        channel.keep_s()
+
+
+def test_a_build_of_another_name_is_the_same_build() -> None:
+    """The name is for people."""
+    other = attrs.evolve(BUILD, name="new")
+
+    assert channel.place_of(BUILD, Profile()) == channel.place_of(other, Profile())
+
+
+@pytest.mark.parametrize(
+    ("build", "profile"),
+    [
+        (attrs.evolve(BUILD, python="/usr/bin/python"), Profile()),
+        (attrs.evolve(BUILD, env={"OMP_NUM_THREADS": "1"}), Profile()),
+        (BUILD, Profile(allocator="system")),
+        (BUILD, Profile(pinned_isa="avx2")),
+    ],
+)
+def test_what_a_server_inherits_tells_it_from_others(build: Build, profile: Profile) -> None:
+    """Each has servers of its own."""
+    assert channel.place_of(BUILD, Profile()) != channel.place_of(build, profile)
+
+
+def test_the_folder_is_private() -> None:
+    """As is the one above it."""
+    folder = channel.servers_folder()
+
+    assert [0o700, 0o700] == [path.stat().st_mode & 0o777 for path in (folder, folder.parent)]
+
+
+def test_a_socket_may_lie_at_a_long_path(own_folder: Path) -> None:
+    """The system takes 107 bytes."""
+    folder = own_folder / ("x" * 200)
+    folder.mkdir()
+    place = folder / "a.socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        with channel.named(place) as name:
+            listener.bind(name)
+        listener.listen()
+
+        with channel.connected(place) as connection:
+            channel.send(connection, {"do": "it"})
+            other, _ = listener.accept()
+            with other:
+                assert {"do": "it"} == channel.receive(other)
+
+
+def test_a_process_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the modes of folders say."""
+    first, second = socket.socketpair()
+    with first, second:
+        channel.check_peer(first)
+        monkeypatch.setattr(os, "getuid", lambda: 4711)
+        with pytest.raises(PermissionError, match="belongs to user"):
+            channel.check_peer(first)

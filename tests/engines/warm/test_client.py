@@ -1,0 +1,147 @@
+"""Commands and the process that holds servers for them; no server is started here."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.warm import channel
+from instruction_counts.engines.warm.client import WarmServers, holders, told
+from instruction_counts.system.worker_process import WorkerError
+from tests.fakes import FACTS
+from tests.waiting import comes_true, ends_soon
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A runtime folder of this test; what is held there ends with it."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(tmp_path))
+    yield
+    for place, _ in holders():
+        told(place, "retire")
+
+
+def attending(facts: BuildFacts = FACTS, isa: str = "") -> WarmServers:
+    """A command that has found, or started, what holds its servers."""
+    servers = WarmServers(facts, Profile(pinned_isa=isa), (), 60, print)
+    servers.attend()
+    return servers
+
+
+def pids() -> list[int]:
+    """The processes that hold servers."""
+    return [holder["pid"] for _, holder in holders()]
+
+
+def test_commands_at_the_same_time_start_one_holder() -> None:
+    """Each waits for the one that came first."""
+    with ThreadPoolExecutor() as pool:
+        commands = [*pool.map(lambda _: attending(), range(4))]
+
+    assert 1 == len(pids())
+    for command in commands:
+        command.close()
+
+
+def test_the_next_command_finds_it() -> None:
+    """Whatever the build is called there."""
+    attending().close()
+    (before,) = pids()
+
+    attending(attrs.evolve(FACTS, build=attrs.evolve(FACTS.build, name="new"))).close()
+
+    assert [before] == pids()
+
+
+def test_another_profile_has_another_one() -> None:
+    """Servers of both are kept."""
+    attending().close()
+    attending(isa="avx2").close()
+
+    assert 2 == len(pids())
+
+
+def test_the_one_that_was_used_least_recently_makes_room() -> None:
+    """A bisection over many builds does not fill the memory; what is used stays."""
+    first = attending(isa="avx")
+    for isa in ("avx2", "avx512", "default", "amx"):
+        attending(isa=isa).close()
+
+    found = [place for place, _ in holders()]
+
+    assert comes_true(lambda: len(holders()) == 4)
+    assert channel.place_of(FACTS.build, Profile(pinned_isa="avx2")) not in found
+    assert channel.place_of(FACTS.build, Profile(pinned_isa="avx")) in found
+    first.close()
+
+
+def test_what_cannot_be_started_is_an_error_before_anything_is_measured() -> None:
+    """As on a full disk; an engine takes servers of its own then."""
+    channel.place_of(FACTS.build, Profile()).with_suffix(".log").mkdir()
+
+    with pytest.raises(OSError, match="Is a directory"):
+        attending()
+
+
+def test_a_build_that_changed_has_a_new_one() -> None:
+    """That of the build as it was ends."""
+    attending().close()
+    (before,) = pids()
+
+    attending(attrs.evolve(FACTS, files={"/nowhere/torch/_C.so": (4711, 1)})).close()
+
+    assert comes_true(lambda: len(pids()) == 1 and pids() != [before])
+    assert ends_soon(before)
+
+
+def test_one_that_was_killed_is_started_again() -> None:
+    """The command that notices fails in what it waited for, and in nothing more."""
+    command = attending()
+    (before,) = pids()
+    os.kill(before, signal.SIGKILL)
+    assert ends_soon(before)
+
+    with pytest.raises(WorkerError, match="no warm server"):
+        command.ask({"do": "status"})
+
+    assert "ok" == command.ask({"do": "status"})["status"]
+    command.close()
+
+
+def test_a_command_that_is_closed_asks_nothing() -> None:
+    """Nor does it start anything."""
+    command = attending()
+    command.close()
+
+    with pytest.raises(WorkerError, match="the server was closed"):
+        command.ask({"do": "status"})
+
+
+def test_a_holder_leaves_the_terminal_and_the_streams_of_its_command() -> None:
+    """Else whoever reads what a command prints would wait for it."""
+    attending().close()
+    (pid,) = pids()
+
+    assert pid != os.getsid(0)
+    assert os.getsid(pid) != os.getsid(0)
+    for stream in (1, 2):
+        assert Path(f"/proc/{pid}/fd/{stream}").resolve().suffix == ".log"
+
+
+def test_it_says_what_it_is() -> None:
+    """As `servers list` prints it."""
+    attending().close()
+
+    ((place, holder),) = holders()
+
+    assert place == channel.place_of(FACTS.build, Profile())
+    assert ("default", "2.13.0+cpu", []) == (holder["build"], holder["torch"], holder["servers"])
+    assert 0 < holder["memory_bytes"] < 1 << 30

@@ -1,0 +1,203 @@
+"""Holders, with a small script in place of the worker."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.warm import channel
+from instruction_counts.engines.warm.client import told
+from instruction_counts.engines.warm.holder import Holder, Order
+from instruction_counts.system.worker_process import WorkerProcess
+from tests.engines.test_fork_server import HELLO, LOOP, READY, task
+from tests.fakes import FACTS
+from tests.waiting import comes_true, is_running
+
+HOLD: TypeAlias = Callable[..., Path]
+WATCHED = "a module of the build"
+SCRIPT = (
+    HELLO
+    + READY
+    + LOOP.replace('case["stmt"]', f'case.get("stmt", "{WATCHED}")').replace(
+        f'"{WATCHED}"', """'answer["files"] = [os.path.abspath("../watched.py")]'"""
+    )
+)
+"""It answers what is loaded, too, which is a task without a statement."""
+
+
+@pytest.fixture
+def hold(tmp_path: Path) -> Iterator[HOLD]:
+    """Start a holder in a thread; returns its place. It ends with the test."""
+    folder, script = tmp_path / "work", tmp_path / "script.py"
+    folder.mkdir()
+    (folder / "watched.py").write_text("x = 1")
+    script.write_text(SCRIPT)
+    threads: dict[Path, threading.Thread] = {}
+
+    def start(role: str, notice: Callable[[str], None], prepared_by: str) -> ForkServer:
+        def worker(folder: Path) -> WorkerProcess:
+            return WorkerProcess(sys.executable, {"PATH": "/usr/bin"}, folder, script=[str(script)])
+
+        serve = {"task": "serve", "role": role}
+        return ForkServer(folder / f"{role}{prepared_by}", worker, serve, notice=notice)
+
+    def held(keep_s: float = 60) -> Path:
+        place = tmp_path / f"{len(threads)}.socket"
+        listener = socket.socket(socket.AF_UNIX)
+        with channel.named(place) as name:
+            listener.bind(name)
+        listener.listen()
+        holder = Holder(Order(FACTS, Profile(), (), str(place), keep_s), folder, start)
+
+        def serve() -> None:
+            with contextlib.closing(holder), listener:
+                holder.serve(listener)
+
+        threads[place] = threading.Thread(target=serve, name=str(place))
+        threads[place].start()
+        return place
+
+    yield held
+    for place, thread in threads.items():
+        place.unlink(missing_ok=True)
+        thread.join()
+
+
+def asked(place: Path, what: str, **request: Any) -> dict[str, Any]:
+    """The answer to a request about the server that takes times."""
+    with channel.connected(place) as connection:
+        which = {"role": "times", "prepared_by": "", "cores": []}
+        channel.send(connection, {"do": what, **which, **request})
+        return channel.receive(connection)
+
+
+def run(place: Path, stmt: str) -> dict[str, Any]:
+    """The answer of a case."""
+    return asked(place, "run", task=task(stmt), timeout_s=60, files={}, made={})
+
+
+@contextlib.contextmanager
+def attended(place: Path) -> Iterator[dict[str, Any]]:
+    """Use a holder, and what it said."""
+    with channel.connected(place) as connection:
+        channel.send(connection, {"do": "hello", "stay": True})
+        yield channel.receive(connection)
+
+
+def ends(place: Path) -> bool:
+    """Whether a holder ends after a while."""
+    return comes_true(lambda: str(place) not in {thread.name for thread in threading.enumerate()})
+
+
+def test_commands_that_follow_each_other_use_one_server(hold: HOLD) -> None:
+    """It is started by the first."""
+    place = hold()
+
+    servers = [run(place, 'answer["server"] = os.getppid()')["answer"]["server"] for _ in range(2)]
+
+    assert servers[0] == servers[1]
+
+
+def test_what_is_ready_is_told(hold: HOLD) -> None:
+    """And nothing that is not."""
+    place = hold()
+    assert {} == told(place, "hello")["ready"]
+
+    asked(place, "warm_up")
+
+    assert {"times": {"type": "ready", "status": "ok", "role": "times"}} == told(place, "hello")[
+        "ready"
+    ]
+
+
+def test_a_case_that_fails_is_described_and_costs_itself(hold: HOLD) -> None:
+    """The server goes on."""
+    place = hold()
+
+    answer = run(place, "os._exit(3)")
+
+    assert ("failed", "exit") == (answer["status"], answer["failure"]["kind"])
+    assert "ok" == run(place, "pass")["status"]
+
+
+def test_a_case_ends_when_nobody_waits_for_it(hold: HOLD, tmp_path: Path) -> None:
+    """However the command went."""
+    place, said = hold(), tmp_path / "pid"
+    stmt = f"open({str(said)!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
+    request = {"task": task(stmt), "timeout_s": 1000, "files": {}, "made": {}}
+    which = {"role": "times", "prepared_by": "", "cores": []}
+
+    with channel.connected(place) as connection:
+        channel.send(connection, {"do": "run", **which, **request})
+        assert comes_true(lambda: said.exists() and said.read_text())
+
+    assert comes_true(lambda: not is_running(int(said.read_text())))
+
+
+def test_what_nobody_uses_ends(hold: HOLD) -> None:
+    """Its servers, too."""
+    place = hold(keep_s=0.1)
+
+    server = run(place, 'answer["server"] = os.getppid()')["answer"]["server"]
+
+    assert ends(place)
+    assert comes_true(lambda: not is_running(server))
+
+
+def test_what_is_used_stays(hold: HOLD) -> None:
+    """Also where its command does something else for longer than it is kept."""
+    place = hold(keep_s=0.1)
+
+    with attended(place):
+        assert not comes_true(lambda: not place.exists(), within_s=2)
+        assert "ok" == run(place, "pass")["status"]
+
+
+def test_a_holder_that_retires_serves_who_is_there(hold: HOLD) -> None:
+    """Nobody new finds it."""
+    place = hold()
+
+    with channel.connected(place) as waiting:
+        which = {"role": "times", "prepared_by": "", "cores": [], "task": task("time.sleep(1)")}
+        channel.send(waiting, {"do": "run", **which, "timeout_s": 60, "files": {}, "made": {}})
+        told(place, "retire")
+        assert not place.exists()
+        assert "ok" == channel.receive(waiting)["status"]
+
+
+def test_a_module_that_changed_makes_it_retire(hold: HOLD, tmp_path: Path) -> None:
+    """What it has imported is not what a new server would."""
+    place = hold()
+    asked(place, "warm_up")
+    (tmp_path / "work" / "watched.py").write_text("x = 12")
+
+    assert "retired" == told(place, "hello")["status"]
+    assert ends(place)
+
+
+def test_a_holder_whose_folder_is_gone_ends(hold: HOLD) -> None:
+    """As when the session of a user ends."""
+    place = hold()
+
+    place.unlink()
+
+    assert ends(place)
+
+
+def test_why_a_server_is_started_again_is_told(hold: HOLD) -> None:
+    """To whoever asks next."""
+    place = hold()
+    run(place, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(1000)")
+
+    assert ["killed by SIGKILL"] == [
+        notice[-17:] for notice in asked(place, "warm_up")["notices"][:1]
+    ]

@@ -1,0 +1,110 @@
+"""Servers that outlive their command: real Valgrind and torch."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.builds.probing import probe
+from instruction_counts.core.types import (
+    AutogradMode,
+    AutoLabels,
+    Case,
+    Language,
+    RuntimeMode,
+    TimerArgs,
+)
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.engines.warm.channel import KEEP_VARIABLE
+from instruction_counts.engines.warm.client import holders, known_or_probed, told
+from instruction_counts.system.cache import Cache
+from tests.cores import lent
+from tests.fakes import make_case
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.thorough,
+    pytest.mark.skipif(
+        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
+    ),
+]
+
+BUILD = default_build()
+CASES = {
+    "python": make_case("add", stmt="torch.ones(4, 4) + 1"),
+    "c++": Case(
+        ("add",),
+        AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.CPP),
+        TimerArgs("auto z = torch::ones({4, 4}) + 1;", language=Language.CPP),
+    ),
+    "fails": make_case("bad", stmt="torch.no_such_thing"),
+}
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Servers are kept, in a folder of this test."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(tmp_path))
+    monkeypatch.setenv(KEEP_VARIABLE, "10m")
+    yield
+    for place, _ in holders():
+        told(place, "retire")
+
+
+def measured(cases: Mapping[str, Case], *, keeps_servers: bool = True) -> dict[str, Outcome]:
+    """Each case, as one command measures it."""
+    facts = known_or_probed(BUILD, 300)
+    compiler = Compiler(facts, Cache(), environment(BUILD))
+    profile = Profile(keeps_servers=keeps_servers, min_run_time_s=0.01)
+    engine = ForkEngine(facts, compiler, profile, print)
+    outcomes = {}
+    try:
+        for name, case in cases.items():
+            with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
+                order = WorkOrder(case, BUILD, executed=True)
+                outcomes[name] = engine.measure(order, cores, Path(folder))
+    finally:
+        engine.close()
+    return outcomes
+
+
+def counts_in(outcomes: Mapping[str, Outcome]) -> dict[str, int | None]:
+    """The count of each case; None where it failed."""
+    return {
+        name: None if found.instructions is None else found.instructions.per_run
+        for name, found in outcomes.items()
+    }
+
+
+def test_counts_from_servers_that_were_kept_are_those_of_fresh_ones() -> None:
+    """Also those of the command that started them, and after a case that failed."""
+    first, second = measured(CASES), measured(CASES)
+    fresh = measured(CASES, keeps_servers=False)
+
+    assert counts_in(fresh) == counts_in(first) == counts_in(second)
+    assert counts_in(fresh)["fails"] is None
+    assert all(counts_in(fresh)[name] for name in ("python", "c++"))
+    assert first["python"].executed == second["python"].executed == fresh["python"].executed
+    ((_, holder),) = holders()
+    assert ["counts", "times"] == sorted(holder["servers"])
+
+
+def test_what_is_known_of_a_build_is_what_would_be_found_out() -> None:
+    """Its name is that of the command that asks."""
+    first = measured({"fails": CASES["fails"]})
+
+    known = known_or_probed(BUILD, 300)
+
+    assert first["fails"].failure is not None
+    assert probe(BUILD) == known
+    assert probe(BUILD).files == known.files
