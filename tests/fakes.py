@@ -38,7 +38,6 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend
-from instruction_counts.report.run import run_document
 
 BUILD = Build("default", "/nowhere/bin/python")
 FINGERPRINT = Fingerprint(
@@ -236,4 +235,4 @@ class HangingEngine(FakeEngine):
 
 def exporter_to(path: Path, clock: Callable[[], float] | None = None) -> Exporter:
     """What writes a run to that file while it grows."""
-    return Exporter(Destination.of(path), run_document, clock or FakeClock())
+    return Exporter(Destination.of(path), clock or FakeClock())

@@ -59,13 +59,13 @@ from instruction_counts.core.api import (
 )
 from instruction_counts.core.errors import DefinitionErrors
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import to_json
-from instruction_counts.gate.limits import Limits, read_limits
+from instruction_counts.gate.limits import read_limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from instruction_counts.session.bisecting import find_changes
 from instruction_counts.session.builds import MeasurementSettings
@@ -171,7 +171,7 @@ def check(
     *,
     definitions: Cases = STANDARD,
     settings: MeasurementSettings = _SETTINGS,
-    limits: str | Path | Limits | None = None,
+    limits: str | Path | None = None,
     allow_different: bool = False,
     layouts: int | None = None,
     db: str | Path | None = None,
@@ -185,7 +185,7 @@ def check(
         new: as for `compare`; by default the interpreter that runs this is measured.
         definitions: the cases that are measured.
         settings: see `measure`, as for ``observer`` and ``select``.
-        limits: how much worse a case may get: a YAML file, or a value. None allows no increase.
+        limits: how much worse a case may get, a YAML file; None allows no increase.
         allow_different: compare even if compiler, C library, Python or instruction set differs.
         layouts: see `Comparing`.
         db: see `compare`, as for what is raised.
@@ -195,12 +195,12 @@ def check(
     Returns:
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
     """
+    cases = definitions_of(definitions), selection_of(**select)
     request = CheckRequest.of(
-        *(Path(baseline), selection_of(**select)),
-        limits=read_limits(Path(limits)) if isinstance(limits, str | Path) else limits,
+        *(Path(baseline), cases[1]),
+        limits=None if limits is None else read_limits(Path(limits)),
         allow_different=allow_different,
     )
-    cases = definitions_of(definitions), selection_of(**select)
     how = ComparisonRequest(*cases, settings, layouts=layouts, stores=db is not None)
     asked = given_side(default_build() if new is None else new)
     with LazyStore(db) as runs:
@@ -245,7 +245,7 @@ def history(
     *,
     last: int | None = None,
     tags: str | Sequence[str] = (),
-    min_effect: str | Effect = MIN_EFFECT,
+    min_effect: str = str(MIN_EFFECT),
     db: str | Path | None = None,
 ) -> History:
     """The counts of cases over the stored runs, and the steps in them.

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypedDict
 import attrs
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
-from instruction_counts.builds.configured import parse_build
+from instruction_counts.builds.configured import named_builds
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
@@ -73,7 +73,7 @@ class Select(TypedDict, total=False):
 class Comparing(Select, total=False):
     """How two sides are compared."""
 
-    min_effect: str | Effect
+    min_effect: str
     """The smallest change that gets a verdict: ``"0.5%"``, ``"20"``, ``"0.5%,20"``."""
     layouts: int | None
     """In how many memory layouts cases that differ are counted again, each in servers of its own;
@@ -104,11 +104,11 @@ def comparison_request(
     Raises:
         UsageError: an argument cannot be read.
     """
-    select: Any = {**how}
-    effect = effect_of(select.pop("min_effect", MIN_EFFECT))
-    layouts = select.pop("layouts", None)
-    cases = definitions_of(definitions)
-    return ComparisonRequest(cases, selection_of(**select), settings, effect, layouts)
+    select: Any = {"min_effect": str(MIN_EFFECT), "layouts": None, **how}
+    figures = effect_of(select.pop("min_effect")), select.pop("layouts")
+    return ComparisonRequest(
+        definitions_of(definitions), selection_of(**select), settings, *figures
+    )
 
 
 def mode_of(kind: str, modes: type[Mode], name: str) -> str:
@@ -133,25 +133,15 @@ def builds_of(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
     Raises:
         UsageError: a text names no build, or two have the same name.
     """
-    several = (given,) if isinstance(given, str | Build) else tuple(given)
-    found = tuple(build if isinstance(build, Build) else parse_build(build) for build in several)
-    names = [build.name for build in found]
-    if len(set(names)) < len(names):  # nothing could tell them apart
-        raise UsageError(
-            f"two builds have the same name: {', '.join(names)}",
-            'Give each a name of its own: parse_build("new=/path/to/venv")',
-        )
-    return found or (default_build(),)
+    return named_builds((given,) if isinstance(given, str | Build) else given) or (default_build(),)
 
 
-def effect_of(given: str | Effect) -> Effect:
+def effect_of(given: str) -> Effect:
     """The smallest change that gets a verdict.
 
     Raises:
         UsageError: a text cannot be read.
     """
-    if isinstance(given, Effect):
-        return given
     try:
         return Effect.parse(given)
     except ValueError as error:

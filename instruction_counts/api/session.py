@@ -132,8 +132,7 @@ class Session:
             UsageError: a variable cannot be passed on, or an option is wrong.
             BuildError: the build cannot be measured.
         """
-        wanted = attrs.evolve(self.settings, counts=True, times=False)
-        return self._result(stmt, setup, globals, options, wanted)
+        return self._result(stmt, setup, globals, options, counts=True)
 
     def time(
         self,
@@ -144,8 +143,7 @@ class Session:
         **options: Unpack[StatementOptions],
     ) -> Result:
         """Measure the wall time of an iteration, in seconds; otherwise as `count`."""
-        wanted = attrs.evolve(self.settings, counts=False, times=True)
-        return self._result(stmt, setup, globals, options, wanted)
+        return self._result(stmt, setup, globals, options, counts=False)
 
     def run(
         self,
@@ -181,16 +179,18 @@ class Session:
         settings: MeasurementSettings | None = None,
     ) -> Timed:
         """Measure several statements beside each other, as ``time`` does; failures are records."""
-        wanted = settings or self.settings
         with self._given_up_if_interrupted():
-            quiet = _Problems(self._observer)
-            runner = attrs.evolve(self._kept([self.build]), settings=wanted, observer=quiet)
+            runner = attrs.evolve(
+                self._kept([self.build]),
+                settings=settings or self.settings,
+                observer=_Problems(self._observer),
+            )
             if values and not asked.is_cpp:
                 self._folder = self._folder or self._open.enter_context(WorkFolder())
                 passed = code_of(asked.py_setup, asked.stmts, values, self._folder)
                 setup = "\n".join(code for code in (passed, asked.py_setup) if code)
                 asked = attrs.evolve(asked, py_setup=setup)
-            timed = time_statements(asked, runner)
+            timed = time_statements(asked, lambda: runner)
         failures = [found.record.outcome.failure for found in timed.statements]
         refused = any(found and found.kind is FailureKind.REFUSED for found in failures)
         if refused or not timed.is_sound:  # an engine that refused a case refuses what follows
@@ -203,10 +203,11 @@ class Session:
         setup: str,
         values: Mapping[str, Any] | None,
         options: StatementOptions,
-        settings: MeasurementSettings,
+        *,
+        counts: bool,
     ) -> Result:
-        asked = _statement(stmt, setup, **options)
-        timed = self.statements(asked, values, settings)
+        settings = attrs.evolve(self.settings, counts=counts, times=not counts)
+        timed = self.statements(_statement(stmt, setup, **options), values, settings)
         record = timed.statements[0].record
         if record.outcome.status is not Status.OK:
             failure = record.outcome.failure
@@ -265,23 +266,20 @@ def _statement(
     language: str = Language.PYTHON.option,
     runtime: str = "",
     backward: bool = False,
-    gradient: str | None = None,
-    signature: str | None = None,
     num_threads: int = 1,
+    **others: Any,
 ) -> Statements:
     is_cpp = mode_of("language", Language, language) == Language.CPP.value
     if runtime:
         mode_of("runtime", RuntimeMode, runtime)
     return Statements(
-        (stmt,),
-        is_cpp,
+        *((stmt,), is_cpp),
         py_setup="" if is_cpp else setup,
         cpp_setup=setup if is_cpp else "",
-        signature=signature,
         runtimes=(runtime,) if runtime else (),
         autograd=backward,
-        gradient=gradient,
         num_threads=(num_threads,),
+        **others,
     )
 
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
 import attrs
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts import comparison
-from instruction_counts.analysis.verdicts.difference import Difference
-from instruction_counts.core.types import CaseKey
 from instruction_counts.domain import records
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import Amount
-from instruction_counts.domain.outcomes import Instructions, Outcome
+from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import comparison_document
-from instruction_counts.report.document import Column, Document, Table, Unit
-from instruction_counts.report.document import Row as TableRow
+from instruction_counts.report.document import Column, Document, Row, Table, Unit
 from instruction_counts.report.explain import explanation_document
 from instruction_counts.report.history import bisection, history
 from instruction_counts.report.renderers import renderer_for
@@ -29,7 +26,6 @@ from instruction_counts.session import bisecting, explaining, histories
 from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.system.files import write_output
 
-Row: TypeAlias = dict[str, Any]
 _MOST_SHOWN = 60
 _Value = TypeVar("_Value")
 
@@ -43,9 +39,17 @@ class Tabular:
 
     __slots__ = ()
 
-    def table(self) -> list[Row]:
-        """The rows as plain dictionaries with the same keys; counts are ints, times seconds."""
-        raise NotImplementedError
+    def table(self) -> list[dict[str, Any]]:
+        """The rows of its CSV as plain dictionaries with the same keys.
+
+        Counts are in instructions per iteration, times in seconds.
+        """
+        found = self._document().records
+        assert found is not None, "each of these has records"
+        names = [column.key for column in found.columns]
+        return [
+            dict(zip(names, (cell.value for cell in row.cells), strict=True)) for row in found.rows
+        ]
 
     def dataframe(self) -> Any:
         """The rows as a ``pandas.DataFrame``.
@@ -76,37 +80,6 @@ def as_kind(kind: type[_Value], value: Any) -> _Value:
     return kind(**{field.alias: getattr(value, field.name) for field in fields})
 
 
-def _of_case(key: CaseKey) -> Row:
-    return {
-        "label": key.path,
-        "language": key.language.option,
-        "runtime": key.runtime.option,
-        "autograd": key.autograd.option,
-        "num_threads": key.num_threads,
-    }
-
-
-def _of_outcome(outcome: Outcome) -> Row:
-    counted, times, failure = outcome.instructions, outcome.times, outcome.failure
-    return {
-        "status": outcome.status.value,
-        "instructions": None if counted is None else counted.per_run,
-        "exact": None if counted is None else counted.exact,
-        "time_s": None if times is None else times.median_s,
-        "failure": "" if failure is None else failure.summary,
-        **outcome.metrics,
-    }
-
-
-def _of_change(found: Difference) -> Row:
-    return {
-        "verdict": found.verdict.value,
-        "base": found.base_count,
-        "new": found.new_count,
-        "change": found.change,
-    }
-
-
 @attrs.frozen(repr=False)
 class Run(records.Run, Tabular):
     """What was measured: ``cases`` has a `Record` for each case and build."""
@@ -131,15 +104,6 @@ class Run(records.Run, Tabular):
         content = json_parts(run) if renderer.name == "json" else renderer.render(run_document(run))
         write_output(path, content)
 
-    def table(self) -> list[Row]:
-        """A row for each case and build."""
-        rows = [
-            {**_of_case(case.key), "build": case.build, **_of_outcome(case.outcome)}
-            for case in self.cases
-        ]
-        names = dict.fromkeys(name for row in rows for name in row)
-        return [{name: row.get(name) for name in names} for row in rows]
-
     def _document(self) -> Document:
         return run_document(self)
 
@@ -151,20 +115,6 @@ class Run(records.Run, Tabular):
 @attrs.frozen(repr=False)
 class Comparison(comparison.Comparison, Tabular):
     """Two sides, and a verdict on each case: ``differences``."""
-
-    def table(self) -> list[Row]:
-        """A row for each case; ``change`` is in instructions per iteration."""
-        return [
-            {
-                **_of_case(found.key),
-                **_of_change(found),
-                "reason": found.reason.value,
-                "relative": found.relative,
-                "noise": found.noise,
-                "causes": "; ".join(cause.name for cause in found.causes),
-            }
-            for found in self.differences
-        ]
 
     def _document(self) -> Document:
         return comparison_document(self)
@@ -178,19 +128,6 @@ class Comparison(comparison.Comparison, Tabular):
 class Explained(explaining.Explained, Tabular):
     """Where the instructions of a case go, or where a change comes from."""
 
-    def table(self) -> list[Row]:
-        """A row for each function: exclusive instructions per iteration, rounded."""
-        return [
-            {
-                "function": found.key.name,
-                "library": found.key.library,
-                "base": round(found.base or 0),
-                "new": round(found.new or 0),
-                "change": round(found.delta),
-            }
-            for found in self.difference.functions
-        ]
-
     def _document(self) -> Document:
         return explanation_document(self)
 
@@ -203,25 +140,6 @@ class Explained(explaining.Explained, Tabular):
 class History(histories.Histories, Tabular):
     """Counts of cases over stored runs: ``series`` has the steps."""
 
-    def table(self) -> list[Row]:
-        """A row for each count, in order of time; ``step`` is the change of the level there."""
-        rows = []
-        for series in self.series:
-            for segment in series.segments:
-                steps = {step.after: step.change for step in segment.steps}
-                rows += [
-                    {
-                        **_of_case(series.key),
-                        "run": point.run_id,
-                        "started_at": point.started_at,
-                        "build": point.build,
-                        "instructions": point.instructions and point.instructions.per_run,
-                        "step": steps.get(place),
-                    }
-                    for place, point in enumerate(segment.points)
-                ]
-        return rows
-
     def _document(self) -> Document:
         return history(self.series, self.causes)
 
@@ -232,17 +150,6 @@ class History(histories.Histories, Tabular):
 @attrs.frozen(repr=False)
 class Bisected(bisecting.Found, Tabular):
     """The builds between which a case changed."""
-
-    def table(self) -> list[Row]:
-        """A row for each change: the builds before and after it, and what it is."""
-        return [
-            {
-                "before": self.builds[change.before],
-                "after": self.builds[change.after],
-                **_of_change(change.difference),
-            }
-            for change in self.changes
-        ]
 
     def _document(self) -> Document:
         return bisection(self)
@@ -294,28 +201,17 @@ class Result(Tabular):
         """What else is known of an iteration, by the name of the metric."""
         return self.record.outcome.metrics
 
-    def table(self) -> list[Row]:
-        """A row for each function that was counted: exclusive instructions, rounded."""
+    def _document(self) -> Document:
         costs = self.record.outcome.functions
         found = () if costs is None else difference(None, costs).functions
-        return [
-            {
-                "function": function.key.name,
-                "library": function.key.library,
-                "instructions": round(function.delta),
-            }
-            for function in found
-        ]
-
-    def _document(self) -> Document:
         columns = (
             Column("function", "function"),
             Column("library", "library"),
             Column("instructions", "instructions", Unit.COUNT),
         )
-        rows = (TableRow(list(row.values())) for row in self.table())
+        rows = (Row((of.key.name, of.key.library, round(of.delta))) for of in found)
         functions = Table("functions", "", columns, rows)
-        return Document("result", answer=[repr(self)], sections=[functions])
+        return Document("result", answer=[repr(self)], sections=[functions], records=functions)
 
     def __repr__(self) -> str:
         outcome, parts = self.record.outcome, []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -38,6 +38,38 @@ def parse_build(named: str) -> Build:
             f'--build "{named}" is not NAME=PYTHON', "For example: new=.venv/bin/python"
         )
     return Build(name, find_interpreter(name, path))
+
+
+def is_build_file(text: str) -> bool:
+    """Whether what stands for a build names a file of builds."""
+    return "=" not in text and text.endswith((".yaml", ".yml", ".json"))
+
+
+def named_builds(given: Iterable[str | Build]) -> tuple[Build, ...]:
+    """The builds that are given: as such, as for `parse_build`, or by a file of builds.
+
+    Raises:
+        UsageError: a text names none, or two have the same name.
+    """
+    builds: list[Build] = []
+    for named in given:
+        if isinstance(named, Build):
+            builds.append(named)
+        else:
+            builds += read_builds(Path(named)) if is_build_file(named) else [parse_build(named)]
+    check_unique([build.name for build in builds])
+    return tuple(builds)
+
+
+def check_unique(names: Sequence[str]) -> None:
+    """Refuse two builds of one name: nothing could tell them apart.
+
+    Raises:
+        UsageError: there are.
+    """
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
 
 
 def find_interpreter(name: str, path: str) -> str:

@@ -46,16 +46,15 @@ class _Commands(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(_COMMANDS)
+        return list(self.commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in self.commands:
             return None
         module = _MODULES.get(cmd_name, cmd_name)
         found = importlib.import_module(f"instruction_counts.cli.{module}_command")
-        command = getattr(found, f"{cmd_name}_command")
-        assert isinstance(command, click.Command)
+        command: click.Command = getattr(found, f"{cmd_name}_command")
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -64,13 +63,10 @@ class _Commands(Group):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
-    def summary(self, ctx: click.Context, name: str) -> str:
-        del ctx
-        return _COMMANDS[name]
-
 
 @click.group(
     cls=_Commands,
+    commands={name: click.Command(name, short_help=text) for name, text in _COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 success; 1 error, with its remedy; 2 wrong command line; "
     "3 regression; 4 some cases failed or timed out; 130 interrupted, what was finished is kept.",

@@ -10,15 +10,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, check_options, fail_on_option, gate_option
-from instruction_counts.cli.options import (
-    FILE,
-    flag,
-    layouts_option,
-    limit_option,
-    only_build,
-    option,
-    time_budget_option,
-)
+from instruction_counts.cli.options import FILE, flag, limit_option, only_build, option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
@@ -26,7 +18,6 @@ from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.gate import check_document
 from instruction_counts.session.checking import Check, CheckRequest, check_side
-from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.sides import LazyStore
 
 
@@ -36,8 +27,6 @@ from instruction_counts.session.sides import LazyStore
 @check_options
 @gate_option
 @fail_on_option
-@time_budget_option
-@layouts_option("verifies nothing")
 @flag(
     "--allow-different",
     "Compare even if the compiler, C library, Python or instruction set differs.",
@@ -56,8 +45,6 @@ def check(
     asked: Asked,
     limits: Limits | None,
     fail_on: str,
-    time_budget: float | None,
-    layouts: int | None,
     previous: Path | None,
     limit: int | None,
     outputs: Outputs,
@@ -78,21 +65,16 @@ def check(
     if run is not None and asked.builds != (default_build(),):
         raise UsageError("both a run and a build to measure are named", "Drop one.")
     build = only_build(asked.builds, "a check")
-    if time_budget is not None and run is not None:
+    if asked.how.time_budget_s is not None and run is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
     request = CheckRequest.of(
-        *(file, asked.selection, previous),
+        *(file, asked.how.selection, previous),
         limits=limits,
         fail_on=FailOn(fail_on),
         allow_different=allow_different,
     )
-    how = ComparisonRequest(
-        *(asked.definitions, asked.selection, asked.measuring),
-        layouts=layouts,
-        time_budget_s=time_budget,
-    )
     with LazyStore(asked.db) as runs:
-        found = check_side(run or build, request, how, runs, console)
+        found = check_side(run or build, request, asked.how, runs, console)
     return conclude(found, outputs, limit)
 
 

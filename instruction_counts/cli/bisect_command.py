@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import click
 
-from instruction_counts.builds.configured import parse_build, read_builds
+from instruction_counts.builds.configured import (
+    check_unique,
+    is_build_file,
+    parse_build,
+    read_builds,
+)
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, asking, untimed_options
-from instruction_counts.cli.options import (
-    build_command_option,
-    build_option,
-    check_unique,
-    definitions_options,
-    is_build_file,
-    layouts_option,
-    listing_option,
-    min_effect_option,
-    mode_options,
-    store_option,
-)
+from instruction_counts.cli.measuring import Asked, series_options, untimed_options
+from instruction_counts.cli.options import build_option, definitions_options, mode_options
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.history import bisection
 from instruction_counts.session.bisecting import find_changes, only_case
 from instruction_counts.session.build_series import check_build_command, made_build
-from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.watching import listed
 from instruction_counts.storage.store import Store
 
@@ -41,19 +33,13 @@ from instruction_counts.storage.store import Store
 @click.command("bisect", cls=Command)
 @click.argument("label")
 @build_option
-@listing_option()
-@build_command_option
-@layouts_option("only measures once more")
-@min_effect_option
+@series_options(definitions_options, mode_options, untimed_options, required=False)
 @output_options()
-@asking(definitions_options, mode_options, untimed_options, store_option)
 def bisect_command(
     label: str,
     build: tuple[str, ...],
     listing: str | None,
     build_cmd: str | None,
-    layouts: int | None,
-    min_effect: Effect,
     outputs: Outputs,
     asked: Asked,
 ) -> int:
@@ -69,12 +55,11 @@ def bisect_command(
       python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \\
         --command 'git log --reverse --format=%H v1..v2'
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    selection = attrs.evolve(asked.selection, only=(label,))
-    only_case(asked.definitions, selection)
-    request = ComparisonRequest(asked.definitions, selection, asked.measuring, min_effect, layouts)
+    how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
+    only_case(how.definitions, how.selection)
     makers = _makers(build, listing, build_cmd)
     with Store.open(asked.db) as store:
-        found = find_changes(makers, request, store, console)
+        found = find_changes(makers, how, store, console)
     outputs.write(bisection(found))
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")
@@ -93,28 +78,24 @@ def _makers(
             raise UsageError("--build-cmd is for commits", "Say which: --command 'git log …'")
         check_build_command(build_cmd)
     given = texts if listing is None else map(str.strip, listed(listing).splitlines())
-    makers = list(_made(filter(None, given), build_cmd))
+    made: dict[str, str] = {}
+    makers: list[tuple[str, Callable[[], Build]]] = []
+    for text in filter(None, given):
+        name, separator, _ = text.partition("=")
+        if build_cmd is not None:
+            make = functools.partial(made_build, build_cmd, text, made, console.note)
+            makers.append((text, make))
+        elif is_build_file(text):
+            known = read_builds(Path(text))
+            makers += [(build.name, functools.partial(attrs.evolve, build)) for build in known]
+        elif separator and name:
+            makers.append((name, functools.partial(parse_build, text)))
+        else:
+            remedy = "With commits, say how to make their builds: --build-cmd."
+            raise UsageError(f'"{text}" is not NAME=PYTHON', remedy)
     check_unique([name for name, _ in makers])
     if len(makers) < 2:
         raise UsageError(
             "a bisection needs at least two builds", "Give --build twice or more, or --command."
         )
     return dict(makers)
-
-
-def _made(texts: Iterator[str], build_cmd: str | None) -> Iterator[tuple[str, Callable[[], Build]]]:
-    made: dict[str, str] = {}
-    for text in texts:
-        name, separator, _ = text.partition("=")
-        if build_cmd is not None:
-            yield text, functools.partial(made_build, build_cmd, text, made, console.note)
-        elif is_build_file(text):
-            for build in read_builds(Path(text)):
-                yield build.name, functools.partial(lambda known: known, build)
-        elif separator and name:
-            yield name, functools.partial(parse_build, text)
-        else:
-            raise UsageError(
-                f'"{text}" is not NAME=PYTHON',
-                "With commits, say how to make their builds: --build-cmd.",
-            )

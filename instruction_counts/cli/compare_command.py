@@ -7,47 +7,35 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, fail_on_option, gate_option, run_options
-from instruction_counts.cli.options import (
-    layouts_option,
-    limit_option,
-    min_effect_option,
-    time_budget_option,
-)
+from instruction_counts.cli.measuring import Asked, compare_options, fail_on_option, gate_option
+from instruction_counts.cli.options import limit_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.gate import FailOn, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.gate import case_tests, limits_block
-from instruction_counts.session.comparing import ComparisonRequest, compare_sides
+from instruction_counts.session.comparing import compare_sides
 from instruction_counts.session.sides import LazyStore, named_sides
 
 
 @click.command("compare", cls=Command)
 @click.argument("base")
 @click.argument("new", required=False, metavar="[NEW]")
-@run_options
-@min_effect_option
-@layouts_option("verifies nothing")
+@compare_options
 @limit_option("Cases shown per verdict")
 @output_options("tests")
 @gate_option
 @fail_on_option
-@time_budget_option
 def compare_command(
     base: str,
     new: str | None,
     asked: Asked,
-    min_effect: Effect,
-    layouts: int | None,
     limit: int | None,
     outputs: Outputs,
     limits: Limits | None,
     fail_on: str,
-    time_budget: float | None,
 ) -> int:
     """Compare two builds: verdicts on each case, and what caused them.
 
@@ -67,14 +55,9 @@ def compare_command(
     with LazyStore(asked.db) as runs:
         sides = named_sides(names, asked.builds, runs)
         is_measured = any(isinstance(side, Build) for side in sides)
-        if not is_measured and time_budget is not None:
+        if not is_measured and asked.how.time_budget_s is not None:
             raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
-        request = ComparisonRequest(
-            *(asked.definitions, asked.selection, asked.measuring, min_effect, layouts),
-            time_budget,
-            defined_only=asked.names_definitions,
-        )
-        compared = compare_sides(sides[0], sides[1], request, runs, console)
+        compared = compare_sides(sides[0], sides[1], asked.how, runs, console)
     gate = apply_limits(compared.comparison, limits, FailOn(fail_on))
     document = comparison_document(
         compared.comparison,

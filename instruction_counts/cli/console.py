@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.visible import visible
@@ -70,35 +70,26 @@ def progress(total: int) -> Iterator[Progress]:
 
         yield Silent()
         return
-    console = _rich(stderr=True)
-    with _LiveProgress(total, console) as live:
-        yield live
+    from rich import progress as bars  # noqa: PLC0415 - start-up
+
+    with bars.Progress(
+        bars.TextColumn("{task.total:.0f} cases"),
+        bars.BarColumn(),
+        bars.TextColumn("{task.completed:.0f} done · {task.fields[failed]} failed"),
+        bars.TimeRemainingColumn(),
+        bars.TextColumn("left · {task.fields[case]}", markup=False),
+        console=_rich(stderr=True),
+        transient=True,
+    ) as live:
+        yield _LiveProgress(live, total)
 
 
 class _LiveProgress:
-    """A bar with what runs, what is done and failed, and the time that is left."""
+    """What runs, what is done and failed, and above it what failed and why."""
 
-    def __init__(self, total: int, console: Any) -> None:
-        from rich import progress as bars  # noqa: PLC0415 - start-up
-
-        self._failed = 0
-        self._bars = bars.Progress(
-            bars.TextColumn("{task.total:.0f} cases"),
-            bars.BarColumn(),
-            bars.TextColumn("{task.completed:.0f} done · {task.fields[failed]} failed"),
-            bars.TimeRemainingColumn(),
-            bars.TextColumn("left · {task.fields[case]}", markup=False),
-            console=console,
-            transient=True,
-        )
-        self._task = self._bars.add_task("run", total=total, failed=0, case="starting")
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+    def __init__(self, live: Any, total: int) -> None:
+        self._bars, self._failed = live, 0
+        self._task = live.add_task("run", total=total, failed=0, case="starting")
 
     def show(self, event: Event) -> None:
         from instruction_counts.execution.events import Finished  # noqa: PLC0415 - start-up

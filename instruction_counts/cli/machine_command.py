@@ -20,7 +20,7 @@ from instruction_counts.cli.options import (
 )
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table
+from instruction_counts.report.document import Column, Document, Line, Role, Row, Table
 from instruction_counts.report.selftest import selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import run_selftest, selftest_cases
@@ -76,7 +76,7 @@ def _table(found: BuildFacts) -> Table:
     """What is known of a build; each fact is cut to a line, and JSON has the whole."""
     texts = {name: str(value) for name, value in attrs.asdict(found.fingerprint).items()}
     rows = [
-        Row((Cell(name), Cell(f"{text[:55]}…" if len(text) > 56 else text)), indent=2)
+        Row([name, text if len(text) <= 56 else f"{text[:55]}…"], indent=2)
         for name, text in texts.items()
         if text
     ]
@@ -95,7 +95,7 @@ def _table(found: BuildFacts) -> Table:
 )
 @allocator_option
 @output_options()
-def selftest_command(asked: Asked, layouts: int, allocator: str, outputs: Outputs) -> int:
+def selftest_command(asked: Asked, allocator: str, outputs: Outputs) -> int:
     """Count a set of cases several times under different conditions, and compare.
 
     Fresh servers, another working directory and TMPDIR of this program, another path of the build,
@@ -105,11 +105,11 @@ def selftest_command(asked: Asked, layouts: int, allocator: str, outputs: Output
     its count changed.
     """
     build = only_build(asked.builds, "a selftest")
-    cases = selftest_cases(asked.definitions, asked.selection)
+    cases = selftest_cases(asked.how.definitions, asked.how.selection)
     with Store.open(asked.db) as store:
         settings = MeasurementSettings(allocator=allocator)
         runner = BuildRunner.of([build], settings, console)
-        noises, run = run_selftest(runner, cases, layouts)
+        noises, run = run_selftest(runner, cases, asked.how.layouts or 0)
         outputs.write(selftest_document(noises))
         outputs.say(stored_run.saved(store, store.import_run(run)))
     return exit_code(failed_cases=not all(noise.repeated for noise in noises))

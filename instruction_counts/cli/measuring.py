@@ -14,13 +14,15 @@ from instruction_counts.cli.options import (
     Decorator,
     build_options,
     choice,
-    flag,
     gathered,
+    min_effect_option,
     option,
     selection_options,
     store_option,
+    time_budget_option,
 )
 from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.engine import Ability
@@ -30,6 +32,7 @@ from instruction_counts.execution.registry import kinds_of_lanes
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
 
 if TYPE_CHECKING:
@@ -49,8 +52,12 @@ def _registered(flags: str, kinds: Collection[Any], default: str) -> Decorator:
     return choice(flags, [kind.name for kind in kinds], text, default=default)
 
 
-_NO_COUNTS = flag("--no-counts", "Do not count instructions.")
-_NO_TIMES = flag("--no-times", "Do not measure wall times.")
+def _without(flags: str, text: str) -> Decorator:
+    return click.option(*flags.split(), flag_value=False, default=True, help=text)
+
+
+_NO_COUNTS = _without("--no-counts counts", "Do not count instructions.")
+_NO_TIMES = _without("--no-times times", "Do not measure wall times.")
 _OPTIONS = (
     _registered("--engine", engines(), DEFAULT),
     allocator_option,
@@ -75,56 +82,38 @@ _OPTIONS = (
 )
 
 
-def _measuring(
-    engine: str,
-    allocator: str,
-    pin_isa: str | None,
-    jobs: int | None,
-    cores: str | None,
-    timeout_s: float | None,
-    no_times: bool = False,
-    lanes: str = DEFAULT_LANES,
-    no_counts: bool = False,
-) -> MeasurementSettings:
-    if no_counts and no_times:
+def _measuring(**given: Any) -> MeasurementSettings:
+    """What the options say; they are called as the fields of the settings are."""
+    settings = MeasurementSettings(**given)
+    if not (settings.counts or settings.times):
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
-    if pin_isa:
-        require(engine, Ability.PINNED_ISA, "--pin-isa")
-    return MeasurementSettings(
-        *(engine, allocator, pin_isa, jobs, cores, timeout_s),
-        counts=not no_counts,
-        times=not no_times,
-        lanes=lanes,
-    )
+    if settings.pin_isa:
+        require(settings.engine, Ability.PINNED_ISA, "--pin-isa")
+    return settings
 
 
-untimed_options = gathered("measuring", _OPTIONS, _measuring)
+untimed_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
 """How to count, for a command that takes no times; it gets ``measuring``."""
-counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring)
+counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings)
 """How to measure, for a command that needs counts."""
-measuring_options = gathered("measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring)
+measuring_options = gathered(
+    "measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings
+)
 """The same, for a command that can do without counts."""
 
 
 @attrs.frozen
 class Asked:
-    """What the command line and the specification say together: which cases, builds and so on."""
+    """What the command line and the specification say together."""
 
-    definitions: Definitions
-    selection: Selection
+    how: ComparisonRequest
+    """Which cases, how they are measured, and how they are compared."""
     builds: tuple[Build, ...]
-    measuring: MeasurementSettings
     db: str | None
-    names_definitions: bool
-    """Whether the command line does."""
-
-    @property
-    def specification(self) -> Specification | None:
-        """The specification that the definitions are; None where they are others."""
-        return _specification(self.definitions)
 
 
-def _specification(definitions: Definitions | None) -> Specification | None:
+def specification_of(definitions: Definitions | None) -> Specification | None:
+    """The specification that definitions are; None where they are others."""
     # No import of its class, which would cost every start.
     found: Any = definitions
     return found if hasattr(definitions, "reporters") else None
@@ -136,27 +125,71 @@ def _asked(
     builds: tuple[Build, ...] = (),
     measuring: MeasurementSettings | None = None,
     db: str | None = None,
+    min_effect: Effect = MIN_EFFECT,
+    layouts: int | None = None,
+    time_budget: float | None = None,
 ) -> Asked:
     """What options say, else the specification that ``definitions`` is, else the defaults."""
-    stated = _specification(definitions)
+    stated = specification_of(definitions)
     measuring = measuring or MeasurementSettings()
     if stated is not None:
         builds = builds or stated.builds
         db = db or stated.reporters.database
         if measuring.timeout_s is None:
             measuring = attrs.evolve(measuring, timeout_s=stated.timeout_s)
-    builds = builds or (default_build(),)
-    is_named = definitions is not None
-    return Asked(definitions or STANDARD, selection, builds, measuring, db, is_named)
+    how = ComparisonRequest(
+        *(definitions or STANDARD, selection, measuring, min_effect, layouts, time_budget),
+        defined_only=definitions is not None,
+    )
+    return Asked(how, builds or (default_build(),), db)
 
 
 def asking(*options: Decorator) -> Decorator:
-    """Adds options of which the command gets what they say together: ``asked``."""
+    """Adds options of which the command gets what they say together: ``asked``.
+
+    So do options beside them that say how builds are compared.
+    """
     return gathered("asked", options, _asked)
 
 
+def _layouts(none: str) -> Decorator:
+    text = (
+        f"Verify candidates in K fresh servers. Each has another memory layout; 0 {none}.  "
+        "[default: 3 layouts in the same servers]"
+    )
+    return option("--layouts", "K", text, type=click.IntRange(min=0))
+
+
+_VERIFYING = (_layouts("verifies nothing"), time_budget_option)
 run_options = asking(selection_options, build_options, measuring_options, store_option)
-check_options = asking(selection_options, build_options, counting_options, store_option)
+compare_options = asking(
+    *(selection_options, build_options, measuring_options, min_effect_option),
+    *(*_VERIFYING, store_option),
+)
+check_options = asking(
+    selection_options, build_options, counting_options, *_VERIFYING, store_option
+)
+
+
+def series_options(*selecting: Decorator, required: bool) -> Decorator:
+    """How builds of a series are listed (``listing``), made (``build_cmd``), measured, compared."""
+    return asking(
+        option(
+            "--command listing",
+            "COMMAND",
+            "Shell command that prints the builds. NAME=PYTHON or commits, one per line, the "
+            "oldest first.",
+            required=required,
+        ),
+        option(
+            "--build-cmd",
+            "COMMAND",
+            "Shell command that makes the build of {commit}. The last line that it prints is the "
+            "interpreter or virtual environment.",
+        ),
+        *(_layouts("only measures once more"), min_effect_option),
+        *(*selecting, store_option),
+    )
 
 
 # What fails

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import click
 
-from instruction_counts.builds.configured import parse_build, read_builds
+from instruction_counts.builds.configured import named_builds
 from instruction_counts.cli import console
-from instruction_counts.core.labels import by_option
+from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import seconds_of
 from instruction_counts.domain.build import Build, default_build
@@ -26,12 +26,18 @@ from instruction_counts.system.program import DATABASE_VARIABLE
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def gathered(name: str, options: Sequence[Decorator], make: Callable[..., Any]) -> Decorator:
+def gathered(
+    name: str,
+    options: Sequence[Decorator],
+    make: Callable[..., Any],
+    like: Callable[..., Any] | None = None,
+) -> Decorator:
     """Adds ``options`` to a command, which gets what ``make`` makes of them as ``name``.
 
-    The parameters of ``make`` are called as the options are; it gets those that there are.
+    The parameters of ``like``, which is ``make`` itself where it is not given, are called as the
+    options are; ``make`` gets those that there are.
     """
-    own = tuple(inspect.signature(make).parameters)
+    own = tuple(inspect.signature(like or make).parameters)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -116,41 +122,29 @@ time_budget_option = option(
 # Which cases
 
 
-def _modes(flags: str, values: Iterable[str], meaning: str) -> Decorator:
-    names = list(values)
-    text = f"{meaning}: {', '.join(names)}."
-    return choice(flags, names, text, metavar="MODE", multiple=True)
-
-
-_MODES = (
-    _modes("--language", by_option(Language), "Language"),
-    _modes("--runtime", by_option(RuntimeMode), "Runtime"),
-    _modes("--autograd", by_option(AutogradMode), "Autograd"),
-    several("--num-threads", "N", "Number of threads of the case.", type=click.IntRange(min=1)),
-)
-
-
-def _selection(
-    only: tuple[str, ...] = (),
-    language: tuple[str, ...] = (),
-    runtime: tuple[str, ...] = (),
-    autograd: tuple[str, ...] = (),
-    num_threads: tuple[int, ...] = (),
-) -> Selection:
-    return Selection(
-        only,
-        tuple(by_option(Language)[name].value for name in language),
-        tuple(by_option(RuntimeMode)[name].value for name in runtime),
-        tuple(by_option(AutogradMode)[name].value for name in autograd),
-        num_threads,
+def _modes(flags: str, modes: type[Mode], meaning: str) -> Decorator:
+    known = by_option(modes)
+    return choice(
+        flags,
+        known,
+        f"{meaning}: {', '.join(known)}.",
+        metavar="MODE",
+        multiple=True,
+        callback=lambda _context, _option, names: tuple(known[name].value for name in names),
     )
 
 
-mode_options = gathered("selection", _MODES, _selection)
+_MODES = (
+    _modes("--language languages", Language, "Language"),
+    _modes("--runtime runtimes", RuntimeMode, "Runtime"),
+    _modes("--autograd autograds", AutogradMode, "Autograd"),
+    several("--num-threads", "N", "Number of threads of the case.", type=click.IntRange(min=1)),
+)
+mode_options = gathered("selection", _MODES, Selection)
 """The options that narrow a label down to modes; the command gets ``selection``."""
 
 _ONLY = several("--only", "GLOB", "Cases whose label matches: 'Pointwise/*/add'.")
-case_options = gathered("selection", (_ONLY, *_MODES), _selection)
+case_options = gathered("selection", (_ONLY, *_MODES), Selection)
 """The same, and ``--only``."""
 
 operators_file_option = option(
@@ -170,10 +164,8 @@ def _definitions(
     inputs: tuple[str, ...],
 ) -> Definitions | None:
     if not operators:
-        for name, given in (
-            *(("--operators-file", operators_file), ("--shape", shape), ("--dtype", dtype)),
-            ("--input", inputs),
-        ):
+        shapes = {"--shape": shape, "--dtype": dtype, "--input": inputs}
+        for name, given in {"--operators-file": operators_file, **shapes}.items():
             if given:
                 raise UsageError(f"{name} is for operators", "Name some: --operators torch.add")
         return None if definitions is None else opened(definitions)
@@ -213,17 +205,9 @@ definitions_options = gathered(
             multiple=True,
         ),
         choice(
-            "--dtype",
-            DTYPES,
-            "dtype of the operator's inputs.",
-            metavar="DTYPE",
-            multiple=True,
+            *("--dtype", DTYPES, "dtype of the operator's inputs."), metavar="DTYPE", multiple=True
         ),
-        several(
-            "--input inputs",
-            "NAME=SIZES",
-            "Shape of one of the inputs: input=32,3,256,256.",
-        ),
+        several("--input inputs", "NAME=SIZES", "Shape of one of the inputs: input=32,3,256,256."),
     ),
     _definitions,
 )
@@ -238,28 +222,8 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
 # Which builds
 
 
-def is_build_file(text: str) -> bool:
-    """Whether ``--build`` names a file of builds."""
-    return "=" not in text and text.endswith((".yaml", ".yml", ".json"))
-
-
-def check_unique(names: Sequence[str]) -> None:
-    """Refuse two builds of one name.
-
-    Raises:
-        UsageError: there are.
-    """
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
-
-
 def _builds(build: tuple[str, ...]) -> tuple[Build, ...]:
-    builds: list[Build] = []
-    for text in build:
-        builds += read_builds(Path(text)) if is_build_file(text) else [parse_build(text)]
-    check_unique([found.name for found in builds])
-    return tuple(builds)
+    return named_builds(build)
 
 
 build_option = several(
@@ -284,22 +248,6 @@ def only_build(builds: Sequence[Build], what: str) -> Build:
     return builds[0] if builds else default_build()
 
 
-def listing_option(*, required: bool = False) -> Decorator:
-    """The option for the command that prints builds; the command gets ``listing``."""
-    text = (
-        "Shell command that prints the builds. NAME=PYTHON or commits, one per line, the oldest "
-        "first."
-    )
-    return option("--command listing", "COMMAND", text, required=required)
-
-
-build_command_option = option(
-    "--build-cmd",
-    "COMMAND",
-    "Shell command that makes the build of {commit}. The last line that it prints is the "
-    "interpreter or virtual environment.",
-)
-
 # What is shown and stored
 
 store_option = option(
@@ -308,15 +256,6 @@ store_option = option(
     "Database of runs: SQLite file or postgresql:// URL  "
     f"[default: {DATABASE_VARIABLE}, or runs.db in the user's data folder]",
 )
-
-
-def layouts_option(none: str) -> Decorator:
-    """The option for how many memory layouts candidates are verified in; ``none``: what 0 does."""
-    text = (
-        f"Verify candidates in K fresh servers. Each has another memory layout; 0 {none}.  "
-        "[default: 3 layouts in the same servers]"
-    )
-    return option("--layouts", "K", text, type=click.IntRange(min=0))
 
 
 def limit_option(shown: str, default: int | None = None) -> Decorator:

@@ -70,12 +70,19 @@ class Destination:
         """Whether it is standard output."""
         return self.path == STDOUT
 
-    def write(self, content: Content) -> None:
-        """Write what was rendered; a file whole and atomically.
+    def write(
+        self, document: Callable[[], Document], result_file: ResultFile | None = None
+    ) -> None:
+        """Write a document, or as JSON the file of a run where there is one; files atomically.
 
         Raises:
             UsageError: the file cannot be written.
         """
+        content: Content
+        if result_file is not None and self.renderer.name == "json":
+            content = result_file()
+        else:
+            content = self.renderer.render(document())
         if self.is_stdout:
             console.write(content if isinstance(content, str) else "".join(map(str, content)))
         else:
@@ -95,10 +102,8 @@ class Outputs:
 
     def needs(self, field: str) -> bool:
         """Whether something is rendered from that optional field of the document."""
-        return any(
-            field in {destination.renderer.needs, destination.renderer.shows}
-            for destination in self.destinations
-        )
+        used = (destination.renderer for destination in self.destinations)
+        return any(field in {renderer.needs, renderer.shows} for renderer in used)
 
     def write(
         self,
@@ -114,7 +119,7 @@ class Outputs:
         self.show(document, limit, result_file)
         for destination in self.destinations:
             if not destination.is_stdout:
-                destination.write(_content(destination, document, result_file))
+                destination.write(lambda: document, result_file)
                 self.say(f"Saved: {destination.path}")
 
     def show(
@@ -124,15 +129,13 @@ class Outputs:
         result_file: ResultFile | None = None,
     ) -> None:
         """Show the document without writing files."""
-        for destination in self.destinations:
-            if destination.is_stdout:
-                destination.write(_content(destination, document, result_file))
         if not self.takes_stdout:
             console.show(document, limit)
+        for destination in self.destinations:
+            if destination.is_stdout:
+                destination.write(lambda: document, result_file)
 
-    def exporters(
-        self, shown: Callable[[Run], Document], more: Iterable[Path] = ()
-    ) -> dict[Path, Exporter]:
+    def exporters(self, more: Iterable[Path] = ()) -> dict[Path, Exporter]:
         """What writes a growing run to each of the files, and to ``more`` of them.
 
         Raises:
@@ -140,19 +143,11 @@ class Outputs:
         """
         destinations = (*self.destinations, *map(Destination.of, more))
         files = (destination for destination in destinations if not destination.is_stdout)
-        return {destination.path: Exporter(destination, shown) for destination in files}
+        return {destination.path: Exporter(destination) for destination in files}
 
     def say(self, text: str) -> None:
         """One line for people."""
         (console.note if self.takes_stdout else console.line)(text)
-
-
-def _content(
-    destination: Destination, document: Document, result_file: ResultFile | None
-) -> Content:
-    if result_file is not None and destination.renderer.name == "json":
-        return result_file()
-    return destination.renderer.render(document)
 
 
 def output_options(*having: str) -> Decorator:
@@ -170,7 +165,7 @@ def output_options(*having: str) -> Decorator:
             paths[STDOUT] = None
         return Outputs(tuple(Destination.of(path, form, having) for path in paths))
 
-    names = ", ".join(entry.name for entry in known)
+    names = [entry.name for entry in known]
     options = (
         several(
             "--output",
@@ -181,9 +176,9 @@ def output_options(*having: str) -> Decorator:
         ),
         choice(
             "--format form",
-            [entry.name for entry in known],
-            f"Format of standard output: text, json, html. All: {names}; also for an --output "
-            "whose name does not say it.  [default: text]",
+            names,
+            f"Format of standard output: text, json, html. All: {', '.join(names)}; also for an "
+            "--output whose name does not say it.  [default: text]",
             metavar="NAME",
         ),
     )
@@ -193,19 +188,13 @@ def output_options(*having: str) -> Decorator:
 class Exporter:
     """Writes a growing run to a file, whole and atomically, while it grows.
 
-    JSON is the result file, a case at a time, with the details of outcomes; others show the
-    document that ``shown`` makes of a run.
+    JSON is the result file, a case at a time, with the details of outcomes.
     """
 
     def __init__(
-        self,
-        destination: Destination,
-        shown: Callable[[Run], Document],
-        clock: Callable[[], float] = time.monotonic,
+        self, destination: Destination, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.destination = destination
-        self._shown, self._clock = shown, clock
-        self._next = clock()
+        self.destination, self._clock, self._next = destination, clock, clock()
 
     def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
         """Write ``run``, which holds what it held before and perhaps more.
@@ -217,13 +206,10 @@ class Exporter:
         Raises:
             UsageError: the file cannot be written.
         """
+        from instruction_counts.report.run import run_document  # noqa: PLC0415 - start-up
+
         begin = self._clock()
         if final or begin >= self._next:
-            renderer = self.destination.renderer
-            self.destination.write(
-                json_parts(run, complete)
-                if renderer.name == "json"
-                else renderer.render(self._shown(run))
-            )
+            self.destination.write(lambda: run_document(run), lambda: json_parts(run, complete))
             end = self._clock()
             self._next = end + 20 * (end - begin)

@@ -9,7 +9,7 @@ import click
 from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, run_options
+from instruction_counts.cli.measuring import Asked, run_options, specification_of
 from instruction_counts.cli.options import EXISTING_FILE, flag, option, time_budget_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.engines.engine import Ability
@@ -55,7 +55,6 @@ def run_command(
     resources: bool,
     outputs: Outputs,
     resume: Path | None,
-    time_budget: float | None,
 ) -> int:
     """Measure cases: instructions per iteration (Callgrind) and wall times.
 
@@ -70,16 +69,16 @@ def run_command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if callgrind_out is not None:
         check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
-        require(asked.measuring.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
-    cases = load_cases(asked.definitions, asked.selection)
-    specification = asked.specification
-    exporters = outputs.exporters(run_document, stored_run.result_files(specification))
+        require(asked.how.settings.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
+    cases = load_cases(asked.how.definitions, asked.how.selection)
+    specification = specification_of(asked.how.definitions)
+    exporters = outputs.exporters(stored_run.result_files(specification))
     done = read_json(resume) if resume else None
     with Store.open(asked.db) as store:
-        runner = BuildRunner.of(asked.builds, asked.measuring, console, store)
+        runner = BuildRunner.of(asked.builds, asked.how.settings, console, store)
         orders = runner.orders(cases, skip=skip_unavailable, resources=resources or None)
         files = exporters.values()
-        measured = runner.run(orders, files, done, time_budget, callgrind_out)
+        measured = runner.run(orders, files, done, asked.how.time_budget_s, callgrind_out)
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, with_tables=on_screen)
         outputs.show(document, None, lambda: json_parts(measured.run, store.completed))

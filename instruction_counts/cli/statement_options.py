@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
@@ -18,19 +19,21 @@ _RUNTIMES = [name for name in by_option(RuntimeMode) if name != RuntimeMode.EXPL
 
 _OPTIONS = (
     click.argument("stmts", nargs=-1, required=True, metavar="STMT..."),
-    several("-s --setup", "CODE", "Code that runs once before. Each is a line."),
-    flag("--cpp", "STMT and --setup are C++."),
-    several("--cpp-stmt", "CODE", "C++ equivalent of STMT: one per STMT, in their order."),
+    several("-s --setup py_setup", "CODE", "Code that runs once before. Each is a line."),
+    flag("--cpp is_cpp", "STMT and --setup are C++."),
+    several(
+        "--cpp-stmt cpp_stmts", "CODE", "C++ equivalent of STMT: one per STMT, in their order."
+    ),
     several("--cpp-setup", "CODE", "Setup of --cpp-stmt."),
     several("--global-setup", "CODE", "Top of the C++ file, such as #include lines."),
-    flag("--backward", "Measure forward and backward together."),
+    flag("--backward autograd", "Measure forward and backward together."),
     option(
         "--gradient",
         "NAME",
         "Variable that --backward starts from, if the output is not a scalar.",
     ),
     choice(
-        "--runtime",
+        "--runtime runtimes",
         _RUNTIMES,
         "Runtime: eager, torchscript, compiled.  [default: eager]",
         metavar="MODE",
@@ -44,50 +47,30 @@ _OPTIONS = (
     ),
     several("--num-threads", "N", "Number of threads.  [default: 1]", type=click.IntRange(min=1)),
 )
+_CODE = ("stmts", "cpp_stmts", "py_setup", "cpp_setup", "global_setup")
 
 
-def _statements(
-    stmts: tuple[str, ...],
-    setup: tuple[str, ...],
-    cpp: bool,
-    cpp_stmt: tuple[str, ...],
-    cpp_setup: tuple[str, ...],
-    global_setup: tuple[str, ...],
-    backward: bool,
-    gradient: str | None,
-    runtime: tuple[str, ...],
-    signature: str | None,
-    num_threads: tuple[int, ...],
-) -> Statements:
+def _statements(**given: Any) -> Statements:
     """The statements; what belongs to C++ is refused where there is none, or given twice."""
-    if cpp and (cpp_stmt or cpp_setup):
-        option = "--cpp-stmt" if cpp_stmt else "--cpp-setup"
+    is_cpp, cpp_stmts, cpp_setup = (given[name] for name in ("is_cpp", "cpp_stmts", "cpp_setup"))
+    if is_cpp and (cpp_stmts or cpp_setup):
+        option = "--cpp-stmt" if cpp_stmts else "--cpp-setup"
         raise UsageError(f"{option} and --cpp exclude each other", "Drop one.")
-    if cpp_setup and not cpp_stmt:
+    if cpp_setup and not cpp_stmts:
         raise UsageError("--cpp-setup is for --cpp-stmt", "Give one, or --cpp with --setup.")
-    if global_setup and not (cpp or cpp_stmt):
+    if given["global_setup"] and not (is_cpp or cpp_stmts):
         raise UsageError("--global-setup is for C++", "Give --cpp or --cpp-stmt.")
-    given = (*stmts, *setup, *cpp_stmt, *cpp_setup, *global_setup)
-    typed = _typed() if _STDIN in given else ""
-    if given.count(_STDIN) > 1:
+    number = sum(given[name].count(_STDIN) for name in _CODE)
+    if number > 1:
         raise UsageError("standard input can be read once", 'Give one "-" alone.')
-
-    def code(texts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(typed if text == _STDIN else text for text in texts)
-
-    own_setup = "\n".join(code(setup))
+    typed = _typed() if number else ""
+    for name in _CODE:
+        texts = tuple(typed if text == _STDIN else text for text in given[name])
+        given[name] = texts if name.endswith("stmts") else "\n".join(texts)
+    if is_cpp:
+        given["cpp_setup"], given["py_setup"] = given["py_setup"], ""
     return Statements(
-        code(stmts),
-        cpp,
-        code(cpp_stmt),
-        "" if cpp else own_setup,
-        own_setup if cpp else "\n".join(code(cpp_setup)),
-        "\n".join(code(global_setup)),
-        signature,
-        runtime,
-        backward,
-        gradient,
-        tuple(dict.fromkeys(num_threads)) or (1,),
+        **{**given, "num_threads": tuple(dict.fromkeys(given["num_threads"])) or (1,)}
     )
 
 
@@ -99,5 +82,5 @@ def _typed() -> str:
         raise UsageError("standard input is not UTF-8 text", "Encode it as UTF-8.") from error
 
 
-statement_options = gathered("asked", _OPTIONS, _statements)
+statement_options = gathered("asked", _OPTIONS, _statements, Statements)
 """The statements and what belongs to them; the command gets them as ``asked``."""

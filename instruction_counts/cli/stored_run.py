@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
 import secrets
@@ -12,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
-from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.records import RunSummary
+from instruction_counts.domain.errors import DataError
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
@@ -23,24 +23,15 @@ if TYPE_CHECKING:
 
 
 def result_files(specification: Specification | None) -> tuple[Path, ...]:
-    """A new file in each directory of the specification's reporters; the directories are made.
-
-    Raises:
-        UsageError: one cannot be made.
-    """
+    """A new file in each directory of the specification's reporters; the directories are made."""
     if specification is None:
         return ()
     words = re.sub(r"[^\w.-]+", "-", specification.name).strip("-.") or "run"
     moment = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{words}-{moment}-{secrets.token_hex(2)}.json"
     for folder in specification.reporters.directories:
-        try:
+        with contextlib.suppress(OSError):  # a file in it is refused then
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(
-                f"the folder {folder} cannot be made: {error.strerror}",
-                "Name another one in the specification.",
-            ) from error
     return tuple(folder / name for folder in specification.reporters.directories)
 
 
@@ -56,35 +47,32 @@ def show_places(
         say(f"Saved: {path}")
     if measured.run_id is not None and measured.is_stored:
         say(saved(store, measured.run_id))
-        for path in files:
-            if path not in written:
-                again = _export(measured.run_id, path.name)
-                console.error(f"Not saved: {path}. The run is stored: {again}")
+        for path in files.keys() - set(written):
+            again = _export(measured.run_id, path.name)
+            console.error(f"Not saved: {path}. The run is stored: {again}")
     return written
 
 
 def saved(store: Store, run_id: int) -> str:
-    """Where the run is, and how to compare it with the last one before that shares a case."""
-    try:
-        this, known = store.summary(run_id), store.summaries()
-        shared = store.runs_with_cases_of(run_id)
-    except DataError:  # the database has gone away since
-        return f"Saved as run {run_id}."
-    earlier = (run for run in known if run.id < run_id and run.id in shared)
-    before = next(earlier, None)
+    """Where the run is, and how to compare it with the last one before that shares a case.
+
+    A run of several builds is compared with none.
+    """
     hint = ""
-    if before is not None:
-        sides = (shlex.quote(_side(*pair)) for pair in ((before, this), (this, before)))
-        hint = f" Compare: {program_name()} compare {' '.join(sides)}"
+    with contextlib.suppress(DataError):  # the database has gone away since
+        this, shared = store.summary(run_id), store.runs_with_cases_of(run_id)
+        earlier = (run for run in store.summaries() if run.id < run_id and run.id in shared)
+        before = next(earlier, this)
+        if before is not this and len(this.builds) == len(before.builds) == 1:
+            hint = f" Compare: {program_name()} compare {before.id} {run_id}"
     return f"Saved as run {run_id}.{hint}"
 
 
 def go_on(run_id: int | None, files: Iterable[Path]) -> str:
     """How to go on from a run that was interrupted; empty where nothing holds it."""
-    readable = (str(file) for file in files if file.name.endswith((".json", ".json.gz")))
-    file = next(readable, None)
-    if file is not None:
-        return f"Go on with: --resume {shlex.quote(file)}"
+    for file in files:
+        if file.name.endswith((".json", ".json.gz")):
+            return f"Go on with: --resume {shlex.quote(str(file))}"
     if run_id is None:
         return ""
     return f"Go on with --resume FILE.json, from: {_export(run_id, 'FILE.json')}"
@@ -92,11 +80,3 @@ def go_on(run_id: int | None, files: Iterable[Path]) -> str:
 
 def _export(run_id: int, name: str) -> str:
     return f"{program_name()} runs show {run_id} --output {shlex.quote(name)}"
-
-
-def _side(run: RunSummary, other: RunSummary) -> str:
-    """The run; of one with several builds that which the other run has too, or else the first."""
-    if len(run.builds) == 1:
-        return str(run.id)
-    shared = (name for name in run.builds if name in other.builds)
-    return f"{run.id}:{next(shared, next(iter(run.builds)))}"

@@ -1,12 +1,11 @@
 """What surrounds the program: signals that ask it to end, and output that may be lost.
 
 A reader that has gone away never changes what a command does; neither does a terminal that knows
-only ASCII.
+only ASCII, to which other characters are spelled out.
 """
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import errno
 import io
@@ -16,8 +15,6 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any
-
-# Signals
 
 # `timeout` sends its signal to the process and to its group: that is one request. Whoever presses
 # Ctrl-C again after that wants an end at once.
@@ -55,11 +52,6 @@ def interrupts(*, final: bool) -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN if final else handler)
 
 
-# Streams
-
-_STREAMS = {1: "stdout", 2: "stderr"}
-
-
 class LossyFile(io.FileIO):
     """A file whose writes never fail: what cannot be written is dropped, from then on."""
 
@@ -84,73 +76,35 @@ def lossy_streams() -> Iterator[list[OSError]]:
     and a stream that was closed are not in it. Streams that were replaced, as in tests, stay.
     """
     reasons: list[OSError] = []
-    before = {number: getattr(sys, name) for number, name in _STREAMS.items()}
-    opened: list[io.TextIOWrapper] = []
-    for number, name in _STREAMS.items():
-        stream = before[number]
-        if stream is None:
-            _occupy(number)
-        if stream is None or stream is getattr(sys, f"__{name}__"):
-            opened.append(_opened(number, stream))
-            setattr(sys, name, opened[-1])
-    try:
+    with _lossy(1, "stdout", reasons), _lossy(2, "stderr", []):
         yield reasons
-    finally:
-        for stream in opened:
-            stream.flush()
-            raw = stream.buffer.raw  # type: ignore[attr-defined]
-            if raw.lost and raw.lost.errno != errno.EPIPE and stream is sys.stdout:
-                reasons.append(raw.lost)
-        for number, name in _STREAMS.items():
-            setattr(sys, name, before[number])
 
 
-def _occupy(number: int) -> None:
-    """Open a closed stream to nowhere: else the next file, say a database, gets its number."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    if nowhere != number:
-        os.dup2(nowhere, number)
-        os.close(nowhere)
-
-
-def _opened(number: int, stream: Any) -> io.TextIOWrapper:
-    if stream is not None:
-        stream.flush()
-    register()
-    return io.TextIOWrapper(
-        io.BufferedWriter(LossyFile(number, "w", closefd=False)),
-        encoding=getattr(stream, "encoding", "utf-8"),
-        errors=ERRORS,
-        line_buffering=number == 2 or getattr(stream, "line_buffering", False),
+@contextlib.contextmanager
+def _lossy(number: int, name: str, reasons: list[OSError]) -> Iterator[None]:
+    before = getattr(sys, name)
+    if before is not getattr(sys, f"__{name}__"):
+        yield
+        return
+    if before is None:  # else the next file that is opened, say a database, gets its number
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        if nowhere != number:
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+    else:
+        before.flush()
+    raw = LossyFile(number, "w", closefd=False)
+    stream = io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=getattr(before, "encoding", "utf-8"),
+        errors="backslashreplace",
+        line_buffering=number == 2 or getattr(before, "line_buffering", False),
     )
-
-
-# Plain text
-
-ERRORS = "instruction_counts.plain"
-"""What writes something readable in place of characters that a terminal does not know.
-
-It is the name for ``errors``, once `register` has been called.
-"""
-
-_PLAIN = {
-    **dict(zip("…→±≤≥²³", ("...", "->", "+-", "<=", ">=", "^2", "^3"), strict=True)),
-    **dict(zip("·×µμ•●○■□▲△◆◇", "|xuu**o#%^A@v", strict=True)),
-    **dict.fromkeys("–—─━═╌╴╶╸╺", "-"),
-    **dict.fromkeys("│┃║▍▎▏", "|"),
-    **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╯╰┏┓┗┛┡┩╇", "+"),
-    **dict.fromkeys("█▉▊▋▌▐", "#"),
-}
-
-
-def register() -> None:
-    """Make `ERRORS` known to Python."""
-    codecs.register_error(ERRORS, _in_plain_text)
-
-
-def _in_plain_text(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    found = error.object[error.start : error.end]
-    plain = (_PLAIN.get(character) or ascii(character)[1:-1] for character in found)
-    return "".join(plain), error.end
+    setattr(sys, name, stream)
+    try:
+        yield
+    finally:
+        stream.flush()
+        setattr(sys, name, before)
+        if raw.lost is not None and raw.lost.errno != errno.EPIPE:
+            reasons.append(raw.lost)

@@ -19,7 +19,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.report.statements import statements_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.timing import Saving, Timed, time_statements
+from instruction_counts.session.timing import Saving, time_statements
 from instruction_counts.system.program import program_name
 
 
@@ -49,31 +49,20 @@ def time_command(
       python main.py time "x + y" "torch.add(x, y)" -s "x = y = torch.ones(4)"
       python main.py time "x + x;" --cpp -s "auto x = torch::ones({4});"
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    runner = BuildRunner.of([only_build(builds, "time")], measuring, console)
-    timed = time_statements(asked, runner, _saving(save, save_file))
+    build = only_build(builds, "time")
+    if (save is None) is not (save_file is None):
+        raise UsageError(
+            "--save LABEL appends to --definitions FILE.py: one of them is missing", "Give both."
+        )
+    saving = Saving.at(save_file, save) if save is not None and save_file is not None else None
+    timed = time_statements(asked, lambda: BuildRunner.of([build], measuring, console), saving)
     outputs.write(statements_document(timed.statements, timed.run))
     if timed.advice:
         console.note(timed.advice)
-    if save is not None:
-        _show_saved(timed, save, save_file)
+    if saving is not None:  # to stderr: stdout may hold a document for a program
+        if timed.saved:
+            words = shlex.join(["--definitions", str(save_file), "--only", str(save)])
+            console.note(f"Saved in {save_file}. To measure it again: {program_name()} {words}")
+        else:
+            console.error(f"Nothing is saved in {save_file}: not all statements could be measured.")
     return exit_code(failed_cases=timed.has_failed_cases, is_sound=timed.is_sound)
-
-
-def _saving(label: str | None, file: Path | None) -> Saving | None:
-    if label is None and file is None:
-        return None
-    if label is None:
-        raise UsageError("--definitions is the file that --save appends to", "Give --save LABEL.")
-    if file is None:
-        raise UsageError("--save needs a definition file", "Name it: --definitions my_cases.py")
-    return Saving.at(file, label)
-
-
-def _show_saved(timed: Timed, save: str, file: Path | None) -> None:
-    """To stderr: stdout may hold a document for a program."""
-    if timed.saved:
-        words = ["--definitions", str(file), "--only", save]
-        again = f"{program_name()} {shlex.join(words)}"
-        console.note(f"Saved in {file}. To measure it again: {again}")
-    else:
-        console.error(f"Nothing is saved in {file}: not all statements could be measured.")

@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
+import attrs
 import click
 
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, asking, counting_options
-from instruction_counts.cli.options import (
-    DURATION,
-    FILE,
-    build_command_option,
-    layouts_option,
-    listing_option,
-    min_effect_option,
-    option,
-    selection_options,
-    several,
-    store_option,
-)
-from instruction_counts.cli.output import check_folder
-from instruction_counts.cli.step_reporting import StepReporting
-from instruction_counts.domain.effects import Effect
+from instruction_counts.cli.measuring import Asked, counting_options, series_options
+from instruction_counts.cli.options import DURATION, FILE, option, selection_options, several
+from instruction_counts.cli.output import STDOUT, check_folder
+from instruction_counts.domain.errors import DataError
+from instruction_counts.report.causes import of_case
+from instruction_counts.report.history import step_text
 from instruction_counts.session.build_series import check_build_command
-from instruction_counts.session.comparing import ComparisonRequest
+from instruction_counts.session.watch_state import FoundStep
 from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.storage.store import Store
 
 
+@attrs.frozen
+class StepReporting:
+    """Reports each step as a line of JSON to files and to a command; the screen shows its text."""
+
+    files: tuple[Path, ...] = ()
+    """``-`` is standard output, which holds JSON alone then."""
+    command: str | None = None
+    """A shell command that gets the line on its standard input; what it prints goes to stderr."""
+
+    def causes(self, difference: Difference) -> tuple[str, ...]:
+        """The causes of a change, as texts."""
+        return of_case(difference)
+
+    def report(self, step: FoundStep) -> None:
+        """Report a step; a file takes it only once, so that this can be tried again.
+
+        Raises:
+            OSError, DataError: it could not be reported everywhere.
+        """
+        line = json.dumps({"text": step_text(step), **attrs.asdict(step)}) + "\n"
+        for file in self.files:
+            if file != STDOUT:
+                with file.open("a+", encoding="utf-8", errors="replace") as stream:
+                    stream.seek(0)
+                    if f'"id": "{step.id}"' not in stream.read():
+                        stream.write(line)
+        if self.command is not None:
+            shell = ["/bin/bash", "-c", self.command]
+            done = subprocess.run(shell, input=line, stdout=2, text=True, check=False)
+            if done.returncode:
+                raise DataError(f"--on-step ends with {done.returncode}", f"Try it: {self.command}")
+        if STDOUT in self.files:
+            console.write(line)
+        else:
+            console.line(step_text(step))
+
+
 @click.command("watch", cls=Command)
-@listing_option(required=True)
-@build_command_option
-@layouts_option("only measures once more")
-@min_effect_option
+@series_options(selection_options, counting_options, required=True)
 @several("--output", "FILE", "Append each step to FILE as a line of JSON. - is stdout.", type=FILE)
 @option(
     "--on-step",
@@ -54,12 +82,9 @@ from instruction_counts.storage.store import Store
     "Look again after each pause of this length  [default: look once]",
     type=DURATION,
 )
-@asking(selection_options, counting_options, store_option)
 def watch_command(
     listing: str,
     build_cmd: str | None,
-    layouts: int | None,
-    min_effect: Effect,
     output: tuple[Path, ...],
     on_step: str | None,
     state_file: Path | None,
@@ -82,8 +107,7 @@ def watch_command(
         check_build_command(build_cmd)
     for file in output:
         check_folder(file, f"--output {file}")
-    how = (asked.definitions, asked.selection, asked.measuring, min_effect, layouts)
-    request = WatchRequest(listing, build_cmd, ComparisonRequest(*how), state_file)
+    request = WatchRequest(listing, build_cmd, asked.how, state_file)
     with Store.open(asked.db) as store:
         found = watch(request, store, StepReporting(output, on_step), console, every)
     return exit_code(regression=bool(found))

@@ -10,7 +10,7 @@ import io
 import os
 import shlex
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import attrs
 import click
@@ -22,7 +22,6 @@ from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import build_options, only_build
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.core.errors import DefinitionError, DefinitionErrors
-from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.report.statements import statements_document
@@ -68,15 +67,15 @@ class Extension:
             return None if request is None else self._measured(request)
         except KeyboardInterrupt:
             raise StoppedError from None
-        except (UsageError, DefinitionError, DefinitionErrors) as error:
-            _refuse(error)
         except click.ClickException as error:
             raise ShellError(error.format_message()) from None
-        except (OSError, RuntimeError, MemoryError) as error:
-            explained = shortage(error)
+        except (DefinitionError, DefinitionErrors) as error:
+            raise ShellError(str(error)) from None
+        except (UsageError, OSError, RuntimeError, MemoryError) as error:
+            explained = error if isinstance(error, UsageError) else shortage(error)
             if explained is None:
                 raise
-            _refuse(explained)
+            raise ShellError(explained.text(PROGRAM)) from None
 
     def close(self) -> None:
         """End the servers, unless this is a fork of the process that has them."""
@@ -123,11 +122,6 @@ def unload(shell: Any) -> None:
             atexit.unregister(extension.close)
 
 
-def _refuse(problem: Exception) -> NoReturn:
-    text = problem.text(PROGRAM) if isinstance(problem, UsageError) else str(problem)
-    raise ShellError(text) from None
-
-
 # What stands after the magic
 
 
@@ -137,7 +131,7 @@ def _refuse(problem: Exception) -> NoReturn:
 @measuring_options
 @click.option("-o", "returned", is_flag=True, help="Return what was measured.")
 def _request(builds: tuple[Build, ...], **options: Any) -> Request:
-    return Request(build=only_build(builds or (default_build(),), "%icount"), **options)
+    return Request(build=only_build(builds, "%icount"), **options)
 
 
 def parse(line: str, cell: str | None) -> Request | None:
@@ -167,11 +161,8 @@ def split(line: str) -> tuple[list[str], str]:
     Raises:
         UsageError: a quote is never closed.
     """
-    takes_value = {
-        name: isinstance(param, click.Option) and not param.is_flag
-        for param in _request.params
-        for name in param.opts
-    }
+    options = [param for param in _request.params if isinstance(param, click.Option)]
+    with_value = {name for option in options if not option.is_flag for name in option.opts}
     words: list[str] = []
     rest = line.lstrip()
     while rest.startswith("-"):
@@ -179,7 +170,7 @@ def split(line: str) -> tuple[list[str], str]:
         if word == "--":
             break
         words.append(word)
-        if takes_value.get(word, False) and rest:
+        if word in with_value and rest:
             value, rest = _word(rest)
             words.append(value)
     return words, rest
@@ -191,7 +182,6 @@ def _word(text: str) -> tuple[str, str]:
     lexer = shlex.shlex(stream, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        word = lexer.get_token()
+        return lexer.get_token() or "", text[stream.tell() :].lstrip()
     except ValueError as error:
         raise UsageError(f"an option of %icount: {error}", "Close the quote.") from None
-    return word or "", text[stream.tell() :].lstrip()

@@ -259,10 +259,18 @@ def step_text(step: FoundStep) -> str:
     )
 
 
+_CHANGE = (
+    *("before", "after", "gradual", "verdict", "reason", "verified"),
+    *("base", "new", "change", "relative"),
+)
+
+
 def bisection(found: Found) -> Document:
     """Each change with its neighbours and causes, then what it took to find them."""
     names = found.builds
     broken = {names[place]: why for place, why in found.broken.items()}
+    changes = [_change_data(change, names) for change in found.changes]
+    records = ([change[name] for name in _CHANGE] for change in changes)
     effort = (
         f"{len(names)} builds · {len(found.measured)} measured · {len(found.broken)} broken · "
         f"{found.measurements} measurements · {found.reused} taken from the store"
@@ -278,12 +286,13 @@ def bisection(found: Found) -> Document:
             "format_version": FORMAT_VERSION,
             "case": found.key.title,
             "builds": names,
-            "changes": [_change_data(change, names) for change in found.changes],
+            "changes": changes,
             "broken": broken,
             "measured": [names[place] for place in found.measured],
             "measurements": found.measurements,
             "reused": found.reused,
         },
+        records=records_table("changes", _CHANGE, records),
     )
 
 

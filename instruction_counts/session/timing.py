@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -65,8 +66,12 @@ class Timed:
         return ""
 
 
-def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | None = None) -> Timed:
+def time_statements(
+    asked: Statements, made: Callable[[], BuildRunner], saving: Saving | None = None
+) -> Timed:
     """Measure statements on a build, and save them where that is asked for and all succeeded.
+
+    The runner is ``made`` once the statements are known to be sound: probing a build takes seconds.
 
     Raises:
         UsageError, DefinitionError: a statement cannot be measured, or could not be saved.
@@ -80,6 +85,7 @@ def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | Non
         label = saving.label  # of several, each has its own below that
         labelled = {label if len(groups) == 1 else (*label, *own): groups[own] for own in groups}
         check_appendable(saving.path, tuple(labelled))
+    runner = made()
     measured = runner.run(runner.orders(cases)).finished()
     succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)
     if saving is not None and succeeded:

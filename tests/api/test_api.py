@@ -1,31 +1,37 @@
-"""The Python interface: values in, values out."""
+"""The Python interface: values in, values out, which are saved and shown in several ways."""
 
 from __future__ import annotations
 
 import runpy
 import shutil
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
-from instruction_counts import api
+from instruction_counts import api, cli
 from instruction_counts.analysis.verdicts.difference import Verdict
-from instruction_counts.domain.records import Run
+from instruction_counts.api.values import as_kind
+from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
+from instruction_counts.execution import local_lanes
+from instruction_counts.execution.registry import register as register_lanes
+from instruction_counts.execution.registry import unregister as unregister_lanes
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.builders import counted
-from tests.fakes import OK, FakeEngine, make_case, make_record, make_run
-from tests.session.fakes import fake_engines
+from tests.fakes import FACTS, OK, FakeEngine, failed, make_case, make_record, make_run
+from tests.session.fakes import SETTINGS, fake_engines
 from tests.small_disk import fill, small_disk
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run_of(count: int) -> Run:
+def run_of(count: int) -> api.Run:
     """A run of one case."""
-    return make_run(make_record("Group", "add", outcome=counted(count)))
+    return as_kind(api.Run, make_run(make_record("Group", "add", outcome=counted(count))))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,7 @@ def test_files_and_stored_runs_are_sides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("new", "expected"), [(None, 1000), (run_of(1500), 500)])
-def test_one_side_or_two_are_explained(new: Run | None, expected: int) -> None:
+def test_one_side_or_two_are_explained(new: api.Run | None, expected: int) -> None:
     """The difference is from nothing to all that the case spends, or between the two."""
     assert expected == api.explain(run_of(1000), "Group/add", new=new).difference.delta
 
@@ -77,9 +83,10 @@ ADD = {"add": api.TimerArgs("x")}
         (api.measure, [ADD], {"languages": "rust"}, 'no language "rust"'),
         (api.measure, [ADD], {"runtimes": "lazy"}, 'no runtime "lazy"'),
         (api.measure, [ADD], {"autograds": "sideways"}, 'no autograd mode "sideways"'),
-        (api.measure, [ADD], {"builds": BUILDS}, "two builds have the same name"),
-        (api.compare, BUILDS, {}, "two builds have the same name"),
+        (api.measure, [ADD], {"builds": BUILDS}, 'two builds are called "new"'),
+        (api.compare, BUILDS, {}, 'two builds are called "new"'),
         (api.compare, [TWO, TWO], {}, "several builds"),
+        (api.side, [TWO, "other"], {}, 'no build "other"'),
         (api.compare, [run_of(1), run_of(1)], {"min_effect": "much"}, "min_effect='much'"),
         (api.compare, [run_of(1), run_of(1)], {"languages": "c++"}, "no selected case"),
         (api.explain, [BUILDS[0], "add"], {}, 'build "new" is not measured here'),
@@ -94,11 +101,170 @@ def test_what_is_not_understood_is_named(
         function(*given, **how)
 
 
-def test_a_build_of_several_is_named() -> None:
-    """Where a run has one, it need not be."""
-    assert {TWO.cases[0].key} == {*api.side(TWO, "base").records}
-    with pytest.raises(api.UsageError, match='no build "other"'):
-        api.side(TWO, "other")
+# Values that are returned
+
+
+SHOWN = as_kind(
+    api.Run, make_run(make_record("Group", "<add>"), make_record("b", outcome=failed()))
+)
+
+
+def test_a_run_that_is_saved_can_be_loaded(tmp_path: Path) -> None:
+    """It is the same one. A file that is none is refused, with the remedy."""
+    for name in ("run.json", "run.json.gz"):
+        SHOWN.save(tmp_path / name)
+        assert api.Run.load(tmp_path / name) == SHOWN
+    with pytest.raises(api.DataError):
+        api.Run.load(tmp_path / "nothing.json")
+    with pytest.raises(api.UsageError, match=r"End the name in .*\.json"):
+        SHOWN.save(tmp_path / "run.doc")
+
+
+def test_rows_are_plain_and_have_the_same_keys() -> None:
+    """Counts are ints, times are seconds, a failure is a row."""
+    first, second = SHOWN.table()
+
+    assert "<Run of 2 cases on default>" == repr(SHOWN)
+    assert list(first) == list(second)
+    assert {"Group/<add>", "python", "eager", 1, "default", "ok", 8899, 2.2e-06} <= {
+        *(value for value in first.values() if not isinstance(value, tuple))
+    }
+    assert ("failed", None, "ValueError: bad   (stmt line 1: x + y)") == (
+        second["status"],
+        second["instructions"],
+        second["error"],
+    )
+
+
+COSTS = FunctionCosts(3, (FunctionCost("lib.so", "f.cpp", "f", 999, None),))
+COUNTED = make_record("a", outcome=attrs.evolve(OK, functions=COSTS))
+
+
+@pytest.mark.parametrize(
+    ("value", "short", "expected"),
+    [
+        (
+            api.compare(run_of(1000), run_of(1500)),
+            "<Comparison of default with default: 1 worse>",
+            {"base": 1000, "new": 1500, "change": 500, "relative": 0.5, "verdict": "worse"},
+        ),
+        (
+            api.explain(make_run(COUNTED), "a"),
+            "<Explained a · Python · Eager · Forward of default: 333>",
+            {"function": "f", "new": 333, "change": 333},
+        ),
+        (
+            api.Result(COUNTED),
+            "<a · Python · Eager · Forward: 8,899 instructions, 2.2 us>",
+            {"function": "f", "library": "lib.so", "instructions": 333},
+        ),
+    ],
+    ids=["comparison", "explanation", "result"],
+)
+def test_each_value_is_short_as_text_and_has_rows(
+    value: Any, short: str, expected: dict[str, Any]
+) -> None:
+    """Of cases, or of functions, as CSV has them."""
+    (row,) = value.table()
+
+    assert short == repr(value)
+    assert expected.items() <= row.items()
+
+
+def test_a_notebook_shows_the_tables_of_a_page_without_scripts() -> None:
+    """A label may hold anything and obeys nothing; of many rows, the first."""
+    many = as_kind(api.Run, make_run(*(make_record(str(number)) for number in range(70))))
+    base, new = run_of(1000), run_of(1500)
+    for value, parts in (
+        (SHOWN, ("&lt;add&gt;", ">8,899<", "2 cases:")),
+        (many, ("and 10 more", "70 cases")),
+        (as_kind(api.Run, make_run()), ("No case was measured.",)),
+        (api.compare(base, new), ("WORSE", "Group/add", ">+500<")),
+        (api.explain(base, "Group/add"), ("by function", "at::native::add")),
+        (api.Result(base.cases[0]), (">at::native::add", ">1,000<")),
+    ):
+        text = value._repr_html_()
+        assert [part for part in parts if part not in text] == []
+        assert "<script" not in text
+
+
+def test_rows_become_a_data_frame_where_there_is_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the error says what to install."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(api.UsageError, match="pip install pandas"):
+        SHOWN.dataframe()
+
+    pandas: Any = types.ModuleType("pandas")
+    pandas.DataFrame = len
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    assert 2 == SHOWN.dataframe()
+
+
+def test_what_was_not_measured_says_so() -> None:
+    """In place of None."""
+    timed = api.Result(make_record("a", outcome=attrs.evolve(OK, instructions=None)))
+    counted_only = api.Result(make_record("a", outcome=attrs.evolve(OK, times=None)))
+
+    assert 2.2e-06 == timed.time_s
+    for result, name in ((timed, "instructions"), (timed, "exact"), (counted_only, "time_s")):
+        with pytest.raises(api.StatementError, match=r"was not (counted|timed)"):
+            getattr(result, name)
+
+
+def test_a_run_is_accepted_and_checked(tmp_path: Path) -> None:
+    """Limits are values, or a file; the command line reads the same baseline."""
+    file, limits = tmp_path / "baseline.json", tmp_path / "limits.yaml"
+    limits.write_text("default: {hard: 60%}\n")
+    accepted = api.accept(run_of(1000), file)
+
+    assert 1 == len(accepted.after.cases)
+    assert 0 == cli.main(["baseline", "show", str(file)])
+    assert not api.check(file, run_of(1000)).gate.fails
+    assert api.check(file, run_of(1500)).gate.fails
+    assert not api.check(file, run_of(1500), limits=limits).gate.fails
+
+
+def test_the_history_of_stored_runs_has_steps(tmp_path: Path) -> None:
+    """In order of time."""
+    with Store.open(tmp_path / "runs.db") as store:
+        for count in (1000, 1000, 1500, 1500):
+            store.import_run(run_of(count))
+    found = api.history("Group/*", db=tmp_path / "runs.db")
+
+    assert [(1, 1000, 1000), (2, 1000, 1000), (3, 1500, 1500), (4, 1500, 1500)] == [
+        (row["run"], row["count"], row["level"]) for row in found.table()
+    ]
+    assert "<History of 1 case>" == repr(found)
+
+
+def test_the_builds_between_which_a_case_changed_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are needed are measured; these are known without a process of theirs."""
+    counts = {"v1": 1000, "v2": 1000, "v3": 1500}
+    engines = {name: FakeEngine({("a",): [counted(count)]}) for name, count in counts.items()}
+    monkeypatch.chdir(tmp_path)
+    lanes = register_lanes(
+        attrs.evolve(
+            local_lanes.ENTRY,
+            name="known",
+            probe=lambda build, _timeout_s: attrs.evolve(FACTS, build=build),
+        )
+    )
+    with fake_engines(engines):
+        found = api.bisect(
+            "a",
+            dict.fromkeys(counts, sys.executable),
+            definitions=[make_case("a")],
+            settings=attrs.evolve(SETTINGS, lanes=lanes.name),
+            db=tmp_path / "runs.db",
+            layouts=0,
+        )
+    unregister_lanes(lanes)
+
+    assert [("v2", "v3", "worse", 500)] == [
+        (row["before"], row["after"], row["verdict"], row["change"]) for row in found.table()
+    ]
 
 
 # For real

@@ -8,27 +8,82 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
+import attrs
 import pytest
 import yaml
 
-from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.baseline import read_baseline
-from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.storage.store import Store
-from tests.builders import counted
-from tests.cli.program import Program
-from tests.cli.workplace import Workplace
-from tests.fakes import failed
+from tests.builders import counted, run_of
+from tests.cli.program import Answer, Program
+from tests.fakes import FINGERPRINT, failed
 from tests.process import ROOT, called
 
 EXAMPLES = ROOT / "docs" / "examples"
-LIMITS = Workplace.LIMITS
+LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
 LONG = "x" * 250
 """A name that no file system takes, with what is written beside the file for a moment."""
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
+OTHER = ("libc", "glibc-2.41")
+LEFT_OUT = Outcome.out_of_time(60)
+
+
+@attrs.frozen
+class Workplace:
+    """A folder with a baseline and its limits, and short ways to use them."""
+
+    folder: Path
+    program: Program
+    answers: list[Answer] = attrs.field(factory=list)
+
+    def run_file(
+        self, counts: Mapping[str, int | Outcome], name: str = "run.json", **facts: Any
+    ) -> str:
+        """A JSON file of a run of C++ cases that cost so much."""
+        run = run_of(counts, builds={"default": attrs.evolve(FINGERPRINT, **facts)})
+        path = self.folder / name
+        path.write_text(to_json(run))
+        return str(path)
+
+    @property
+    def baseline(self) -> Path:
+        """The file."""
+        return self.folder / "baseline.json"
+
+    @property
+    def limits(self) -> str:
+        """The option that names the limits."""
+        path = self.folder / "limits.yaml"
+        path.write_text(LIMITS)
+        return f"--gate={path}"
+
+    def accept(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> str:
+        """Accept a run of these counts; what is shown."""
+        file = self.run_file(counts, **facts)
+        assert 0 == self.call("accept", self.baseline, file, *args)
+        return self.shown
+
+    def check(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> int:
+        """The exit code of a check of these counts."""
+        return self.call("check", self.baseline, self.run_file(counts, **facts), *args)
+
+    def call(self, *args: str | Path) -> int:
+        """The exit code."""
+        database = ["--db", self.folder / "runs.db"] if args[0] in {"accept", "check"} else []
+        self.answers.append(self.program("baseline", *args, *database))
+        return self.answers[-1].code
+
+    @property
+    def shown(self) -> str:
+        """What the last call said."""
+        return self.answers[-1].out + self.answers[-1].err
 
 
 @pytest.fixture
@@ -73,26 +128,24 @@ def test_what_cannot_be_accepted_is_an_error(place: Workplace) -> None:
     assert "cannot be written" in place.shown
 
 
-def test_cases_that_the_run_lacks_are_reported(place: Workplace) -> None:
-    """They stay, unless they are to be dropped; of those not counted nothing says they are gone."""
+def test_cases_that_the_run_lacks_stay_unless_they_are_to_be_dropped(place: Workplace) -> None:
+    """Of those not counted nothing says that they are gone."""
     stays = place.accept({"tight": 1000})
-    uncounted = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
+    place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
     before = len(read_baseline(place.baseline).cases)
-    dropped = place.accept({"tight": 1000}, "--prune")
+    place.accept({"tight": 1000}, "--prune")
 
     assert "Not in the run, and kept (--prune drops them): 2 cases" in stays
-    assert "Not counted in the run, and kept: 1 case" in uncounted
-    assert "Not in the run, and dropped: 2 cases" in dropped
     assert [3, 1] == [before, len(read_baseline(place.baseline).cases)]
 
 
-@pytest.mark.parametrize("name", ["1", "last", "nightly"])
-def test_a_stored_run_is_accepted_and_checked(name: str, place: Workplace) -> None:
+def test_a_stored_run_is_accepted_and_checked(place: Workplace) -> None:
     """By whatever names it."""
     with Store.open(place.folder / "runs.db") as store:
         store.tag(store.import_run(read_json(Path(place.run_file(BASE)))), "nightly")
 
-    assert [0, 0] == [place.call(verb, place.baseline, name) for verb in ("accept", "check")]
+    assert 0 == place.call("accept", place.baseline, "last")
+    assert 0 == place.call("check", place.baseline, "nightly")
 
 
 # Checking
@@ -113,7 +166,6 @@ def test_a_stored_run_is_accepted_and_checked(name: str, place: Workplace) -> No
         # Without limits whatever got worse fails, as in `compare`; it can be chosen what fails.
         ({"loose": 1010}, [], 3, "FAILS"),
         ({"loose": 1500}, ["LIMITS", "--fail-on", "never"], 0, ""),
-        ({"loose": 1500}, ["LIMITS", "--fail-on", "regression"], 0, ""),
         ({"loose": 1500}, ["LIMITS", "--fail-on", "any"], 3, ""),
         # What has no baseline is not silently unguarded; what is not selected is not missing.
         ({"added": 1}, ["LIMITS"], 0, "NOT GUARDED"),
@@ -122,45 +174,34 @@ def test_a_stored_run_is_accepted_and_checked(name: str, place: Workplace) -> No
         # A run without counts says nothing of what a baseline holds.
         (dict.fromkeys(BASE, Outcome(Status.OK)), [], 1, "nothing was compared"),
         ({}, ["--build", f"new={sys.executable}"], 1, "both a run and a build"),
-        # Files are refused before anything is measured.
-        ({}, [f"--output={LONG}.md"], 1, "cannot be written"),
-        ({}, ["--output=c.xlsx"], 1, "unknown format"),
-        ({}, ["--output=no/c.md"], 1, "there is no folder no"),
+        # Other conditions are refused with both values; some can be allowed.
+        ({}, [OTHER], 1, "C library: glibc-2.36 in the baseline, glibc-2.41 now"),
+        ({}, [OTHER, "--allow-different"], 0, "PASSES"),
+        ({}, [("allocator", "steady"), "--allow-different"], 1, "now"),
     ],
 )
 def test_one_exit_code_says_all(
-    changes: dict[str, int | Outcome], args: list[str], code: int, said: str, place: Workplace
+    changes: dict[str, int | Outcome],
+    args: list[str | tuple[str, str]],
+    code: int,
+    said: str,
+    place: Workplace,
 ) -> None:
     """And the text says why."""
-    given = [place.limits if arg == "LIMITS" else arg for arg in args]
+    facts = dict(arg for arg in args if isinstance(arg, tuple))
+    options = [place.limits if arg == "LIMITS" else arg for arg in args if isinstance(arg, str)]
 
-    assert code == place.check({**BASE, **changes}, *given)
-    assert said in place.shown
-
-
-@pytest.mark.parametrize(
-    ("facts", "args", "code", "said"),
-    [
-        ({"torch": "2.14.0"}, [], 0, "PASSES"),
-        ({"libc": "glibc-2.41"}, [], 1, "C library: glibc-2.36 in the baseline, glibc-2.41 now"),
-        ({"python": "3.13.1"}, [], 1, "Python: 3.11.7 in the baseline, 3.13.1 now"),
-        ({"libc": "glibc-2.41"}, ["--allow-different"], 0, "PASSES"),
-        ({"allocator": "steady"}, ["--allow-different"], 1, "now"),
-    ],
-)
-def test_other_conditions_are_refused(
-    facts: dict[str, str], args: list[str], code: int, said: str, place: Workplace
-) -> None:
-    """With both values; some can be allowed."""
-    assert code == place.check(BASE, *args, **facts)
+    assert code == place.check({**BASE, **changes}, *options, **facts)
     assert said in place.shown
 
 
 @pytest.mark.parametrize(
     ("counts", "codes"),
     [
-        ([1100, 1104, 1106, 1101, 1100, 1101], [0, 0, 3, 3, 0, 0]),
-        ([1106, failed(), 1101], [3, 4, 3]),  # a crash in between launders nothing
+        ([1100, 1106, 1101, 1100, 1101], [0, 3, 3, 0, 0]),
+        # What crashes or is left out in between launders nothing.
+        ([1106, failed(), 1101], [3, 4, 3]),
+        ([1106, LEFT_OUT, 1101], [3, 0, 3]),
     ],
 )
 def test_what_failed_fails_until_it_is_within_its_limit(
@@ -177,20 +218,34 @@ def test_what_failed_fails_until_it_is_within_its_limit(
     assert codes == [place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes]
 
 
-def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
-    """Markdown, JSON and JUnit XML; a skipped case is not guarded, with the reason."""
-    refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
-    files = [place.folder / name for name in ("c.md", "c.json", "junit.xml")]
-    changes = {"tight": 1500, "same": Outcome(Status.SKIPPED, failure=refused)}
-    place.check({**BASE, **changes}, place.limits, *(f"--output={file}" for file in files))
-    markdown, as_json, junit = (file.read_text() for file in files)
+@pytest.mark.parametrize(("count", "code"), [(1000, 0), (1500, 3)])
+def test_what_a_time_budget_left_out_changes_no_exit_code(
+    count: int, code: int, place: Workplace
+) -> None:
+    """It is neither missing nor failed, and listed: on the screen and in files."""
+    comment, junit = place.folder / "comment.md", place.folder / "junit.xml"
+    (place.folder / "limits.yaml").write_text("default: {hard: 1%}\nfail_on_missing: true\n")
+    files = (f"--output={comment}", f"--output={junit}")
+    counts = {"tight": count, "loose": LEFT_OUT, "same": LEFT_OUT}
+    assert code == place.check(counts, f"--gate={place.folder}/limits.yaml", *files)
+    suite = ET.fromstring(junit.read_text())[0]  # noqa: S314 - it was written here
+    sentence = "1 of 3 cases measured within 60 s; skipped: 2"
 
-    assert markdown.startswith("**FAILS: 1 of 3 cases")
-    assert json.loads(as_json)["fails"] is True
-    assert "1" == ET.fromstring(junit)[0].get("failures")  # noqa: S314 - it was written here
-    assert "1 not guarded" in place.shown
-    for text in (place.shown, markdown, junit):
-        assert "skipped: needs 64 contiguous cores" in text
+    assert sentence in " ".join(place.shown.split())
+    assert "failed in" not in place.shown
+    assert f"- {sentence}: Group / loose" in comment.read_text()
+    assert ["2", "3"] == [suite.get("skipped"), suite.get("tests")]
+    assert (suite.findtext("system-out") or "").startswith(sentence)
+
+
+@pytest.mark.parametrize("command", [["compare"], ["baseline", "check"]])
+def test_a_time_budget_for_nothing_is_refused(command: list[str], place: Workplace) -> None:
+    """Stored runs take no time."""
+    base = place.run_file(BASE, "base.json") if command == ["compare"] else place.baseline
+    sides = (base, place.run_file({"same": 1000}))
+
+    said = place.program.error(*command, *sides, "--time-budget", "60")
+    assert "--time-budget: nothing is measured" in said
 
 
 # Showing and linting

@@ -33,7 +33,6 @@ def definitions(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "a bisection needs at least two builds"),
         (["--build", "a=/x"], "a bisection needs at least two builds"),
         (["--build", "a=/x", "--build", "a=/y"], 'two builds are called "a"'),
         (["--build", "/x", "--build", "b=/y"], '"/x" is not NAME=PYTHON'),
@@ -49,14 +48,6 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     """Before anything is measured, with what to do."""
     assert message in program.error("bisect", "mm", "--definitions", definitions, *args)
-
-
-def test_a_label_that_leaves_several_cases_is_refused(program: Program) -> None:
-    """They are listed."""
-    written = program.error("bisect", "MatMul", "--build", "a=/x", "--build", "b=/y")
-
-    assert "cases match 'MatMul'" in written
-    assert "Narrow it" in written
 
 
 @pytest.mark.parametrize(

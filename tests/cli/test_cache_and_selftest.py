@@ -40,16 +40,6 @@ def test_what_the_cache_holds_is_shown(root: Path, program: Program) -> None:
     ]
 
 
-def test_a_cache_folder_that_cannot_be_made_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
-) -> None:
-    """With the remedy."""
-    (tmp_path / "file").touch()
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "cache"))
-
-    assert f"Set {VARIABLE}" in program.error("cache", "show")
-
-
 @pytest.mark.parametrize(
     ("kinds", "cleared", "left"),
     [([], "everything", set()), (["headers"], "headers", {"cases"})],
@@ -67,7 +57,7 @@ def test_clearing_tells_what_and_where(
         assert left == {path.parent.name for path in root.glob("*/[!.]*")}
 
 
-@pytest.mark.parametrize("kind", ["nonsense", "..", "../..", "/"])
+@pytest.mark.parametrize("kind", ["nonsense", "../.."])
 def test_an_unknown_kind_is_an_error_and_nothing_is_removed(
     root: Path, kind: str, program: Program
 ) -> None:
@@ -84,7 +74,6 @@ def test_an_unknown_kind_is_an_error_and_nothing_is_removed(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--definitions", "no_such_module"], "no_such_module"),
         (["--only", "no such label"], "no such label"),
         (["--build", "/no/such/python"], "no interpreter"),
         # The second would not be measured, and nobody would know.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -41,18 +40,15 @@ BENCHMARKS = {
         ["list", "--language", "rust"],
         ["list", "--num-threads", "0"],
         ["run", "--jobs", "0"],
-        *(["run", "--cores", "none", "--timeout", text] for text in ("0", "nan", "inf", "1e10")),
+        ["run", "--cores", "none", "--timeout", "0"],
         ["run", "--cores", "none", "--time-budget", "9" * 400],
-        ["watch", "--command", "true", "--every", "nan"],
         ["watch"],
         # What leaves nothing to watch, check, or fit is not even an option.
         ["watch", "--command", "true", "--no-counts"],
         ["baseline", "check", "baseline.json", "--no-counts"],
         ["operators", "sizes", "torch.add", "--no-counts"],
-        *(
-            ["compare", "a.json", "b.json", "--min-effect", text]
-            for text in ("", "much", "-1", "1e3", "5%%", "0.5", "1,,2", "nan%", "9" * 400 + "%")
-        ),
+        ["compare", "a.json", "b.json", "--min-effect", "much"],
+        ["time"],
         ["explain", "one.json"],
         ["explain", "one.json", "two.json", "label", "--limit", "-1"],
     ],
@@ -70,14 +66,11 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
     ("args", "expected"),
     [
         (["run", "--no-counts", "--no-times"], "leave nothing to measure"),
-        (["run", "--output", "r.xlsx"], "--output r.xlsx: unknown format"),
-        (["run", "--output", "/nowhere/r.json"], "there is no folder /nowhere"),
         (["run", "--callgrind-out", "/proc/zz/x"], "--callgrind-out /proc/zz/x"),
         (["run", "--cores", "many"], '--cores "many" is not a list of cores'),
         (["run", "--cores", "9999"], "not available here: 9999"),
         (["run", "--build", "/nowhere/builds.yaml"], "/nowhere/builds.yaml: No such file"),
         (["run", "--build", "new=/nowhere"], 'build "new": no interpreter at /nowhere'),
-        (["env", "--build", "/nowhere"], "no interpreter at /nowhere"),
         (
             ["env", "--build", f"a={sys.executable}", "--build", f"a={sys.executable}"],
             'two builds are called "a"',
@@ -87,7 +80,6 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         (["list", "--input", "x=3"], "--input is for operators"),
         (["list", "--dtype", "float32"], "--dtype is for operators"),
         (["show", "Pointwise/Math/ad"], "Near: Pointwise/Math/add"),
-        (["--only", "Empti"], "Near: Empty"),
     ],
 )
 def test_an_error_in_use_exits_with_1(args: list[str], expected: str, program: Program) -> None:
@@ -95,15 +87,11 @@ def test_an_error_in_use_exits_with_1(args: list[str], expected: str, program: P
     assert expected in program.error(*args)
 
 
-@pytest.mark.parametrize("text", ["", '{"schema_version": 9}', '{"schema_version": 1}'])
-def test_a_damaged_file_to_resume_from_exits_with_1(
-    text: str, tmp_path: Path, program: Program
-) -> None:
+def test_a_damaged_file_to_resume_from_exits_with_1(tmp_path: Path, program: Program) -> None:
     """Before anything is measured."""
-    path = tmp_path / "r.json"
-    path.write_text(text)
+    (tmp_path / "r.json").touch()
 
-    assert program.error("run", "--resume", str(path)).startswith(str(path))
+    assert program.error("run", "--resume", tmp_path / "r.json").startswith(f"{tmp_path}/r.json")
 
 
 # list
@@ -127,10 +115,8 @@ def test_the_list_has_a_line_for_each_case(definitions: str, program: Program) -
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        ([], 10),
         (["--language", "C++", "--language", "python"], 10),
         (["--runtime", "torchscript"], 4),
-        (["--runtime", "explicit"], 2),
         (["--autograd", "forward"], 8),
         (["--num-threads", "2", "--runtime", "eager"], 2),
         (["--only", "*/add", "--only", "Other"], 9),
@@ -143,69 +129,25 @@ def test_the_list_is_narrowed_by_options(
     assert expected == len(program("list", "--definitions", definitions, *args).out.splitlines())
 
 
-def test_the_list_as_json_has_identity_and_code(definitions: str, program: Program) -> None:
-    """The fields that the files of a run have."""
-    (case,) = json.loads(
-        program("list", "--definitions", definitions, "--only", "Other", "--format", "json").out
-    )
-
-    assert 16 == len(case.pop("definition_hash"))
-    assert case == {
-        "label": ["Other"],
-        "language": "c++",
-        "runtime": "explicit",
-        "autograd": "explicit",
-        "num_threads": 1,
-        "stmt": "at::on::x",
-        "setup": case["setup"],
-        "global_setup": "",
-        "metadata": {},
-        "subject": None,
-        "expected": [],
-    }
-
-
 # show
 
 
 def test_a_case_is_shown_with_its_code(definitions: str, program: Program) -> None:
     """Exactly as it will be executed; nothing in it becomes a picture or a colour."""
-    lines = program("show", "--definitions", definitions, "pointwise/x[:B:]").out.splitlines()
+    lines = program.output("show", "--definitions", definitions, "pointwise/x[:B:]").splitlines()
+    scripted = ("*/add", "--runtime", "torchscript", "--language", "python")
 
-    assert [
-        "Pointwise / x[:b:] · Python",
-        "  setup",
-        "    x, b = [1], 1  # [red]",
-        "  statement",
-        "    x[:b:]",
-    ] == [line for line in lines if len(line.strip()) != 16 and line != "  definition"]
-
-
-def test_a_scripted_case_is_shown_with_its_model(definitions: str, program: Program) -> None:
-    """What is scripted, and how it is loaded and called."""
-    selection = ["--runtime", "torchscript", "--language", "python", "--num-threads", "1"]
-    shown = program("show", "--definitions", definitions, "*/add", *selection).out
-
-    assert "jit_model = torch.jit.script(f)" in shown
-    assert "jit_model = torch.jit.load(" in shown
-    assert "z = jit_model(x, y)" in shown
+    assert ["  setup", "    x, b = [1], 1  # [red]", "  statement", "    x[:b:]"] == lines[-4:]
+    assert "z = jit_model(x, y)" in program.output("show", "--definitions", definitions, *scripted)
 
 
 @pytest.mark.parametrize("command", [["list"], ["show", "a"], ["run"]])
-@pytest.mark.parametrize(
-    ("text", "mistake"),
-    [
-        ("x = 1\nraise ValueError('on purpose')\n", "line 2: ValueError: on purpose"),
-        ("BENCHMARKS = {\n", "line 1: SyntaxError: '{' was never closed"),
-    ],
-)
 def test_a_broken_definition_file_exits_with_1(
-    command: list[str], text: str, mistake: str, tmp_path: Path, program: Program
+    command: list[str], tmp_path: Path, program: Program
 ) -> None:
     """With the mistake and no traceback."""
     path = tmp_path / "bad.py"
-    path.write_text(text)
+    path.write_text("x = 1\nraise ValueError('on purpose')\n")
 
-    assert f"{path}, {mistake}\n  Fix the definition file.\n" == program.error(
-        *command, "--definitions", path
-    )
+    said = f"{path}, line 2: ValueError: on purpose\n  Fix the definition file.\n"
+    assert said == program.error(*command, "--definitions", path)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from instruction_counts.cli.output import Destination, Exporter, Outputs, output_options
+from instruction_counts.cli.output import Destination, Outputs, output_options
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Record
 from instruction_counts.report.document import Cell, Column, Document, Row, Table
 from instruction_counts.storage.json_files import read_json
-from tests.fakes import FakeClock, make_record, make_run
+from tests.fakes import FakeClock, exporter_to, make_record, make_run
 
 TABLE = Table("cases", "", (Column("case", "case"),), (Row((Cell("\ud800"),)), Row((Cell("b"),))))
 DOCUMENT = Document("x", sections=(TABLE,), data={"a": 1}, tests=())
@@ -35,15 +34,19 @@ def said(*args: str) -> tuple[str, str]:
     return found.stdout, found.stderr
 
 
-def test_without_options_the_screen_shows_it() -> None:
-    """As text."""
-    assert ("case\n\\ud800\nb\ndone\n", "") == said()
-
-
-@pytest.mark.parametrize("args", [["--format", "json"], ["--output", "-", "--format", "json"]])
-def test_a_format_is_for_programs_and_all_else_goes_to_standard_error(args: list[str]) -> None:
-    """So that a program reads the document alone."""
-    assert ('{\n "a": 1\n}\n', "done\n") == said(*args)
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ([], ("case\n\\ud800\nb\ndone\n", "")),
+        (["--format", "json"], ('{\n "a": 1\n}\n', "done\n")),
+        (["--output", "-", "--format", "json"], ('{\n "a": 1\n}\n', "done\n")),
+    ],
+)
+def test_where_a_program_reads_the_document_all_else_goes_to_standard_error(
+    args: list[str], expected: tuple[str, str]
+) -> None:
+    """Without options, the screen shows both."""
+    assert expected == said(*args)
 
 
 def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
@@ -66,9 +69,7 @@ def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
             "r",
             "--output {}/r: unknown format\n  End the name in .txt, .md, .html, .json, .csv, .xml.",
         ),
-        ("r.JSON", "unknown format"),
         (".json", "unknown format"),
-        ("r.speedscope", "unknown format"),
         ("absent/r.json", "--output {}/absent/r.json: there is no folder {}/absent"),
         ("/proc/r.json", r"--output /proc/r\.json cannot be written: "),
     ],
@@ -82,26 +83,7 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path, path: str, pr
 # Runs that grow
 
 
-def shown(run: Run) -> Document:
-    """A document of a run."""
-    rows = tuple(Row((Cell("/".join(record.label)),)) for record in run.cases)
-    return Document("run", records=Table("cases", "", (Column("label", ""),), rows))
-
-
-def exporter(path: Path, clock: Any = None) -> Exporter:
-    """One for that file."""
-    return Exporter(Destination.of(path), shown, clock or FakeClock())
-
-
-def test_a_compressed_file_comes_back_as_it_was(tmp_path: Path) -> None:
-    """JSON is the result file itself."""
-    run = make_run(make_record())
-    exporter(tmp_path / "r.json.gz").update(run, final=True)
-
-    assert run == read_json(tmp_path / "r.json.gz")
-
-
-@pytest.mark.parametrize(("name", "expected"), [("r.json", 1), ("r.csv", 0), ("r.md", 0)])
+@pytest.mark.parametrize(("name", "expected"), [("r.json", 1), ("r.csv", 0)])
 def test_details_are_read_for_json_alone(tmp_path: Path, name: str, expected: int) -> None:
     """Summaries of thousands of cases would read GBs for nothing."""
     asked: list[Record] = []
@@ -110,14 +92,14 @@ def test_details_are_read_for_json_alone(tmp_path: Path, name: str, expected: in
         asked.append(record)
         return record
 
-    exporter(tmp_path / name).update(make_run(make_record()), final=True, complete=complete)
+    exporter_to(tmp_path / name).update(make_run(make_record()), final=True, complete=complete)
 
     assert expected == len(asked)
 
 
 def test_a_file_is_not_rewritten_all_the_time(tmp_path: Path) -> None:
     """The first state is written at once; after a write of a second comes a pause of twenty."""
-    growing = exporter(tmp_path / "r.json", FakeClock(1))
+    growing = exporter_to(tmp_path / "r.json", FakeClock(1))
     records = [make_record(str(number)) for number in range(30)]
     written = []
     for count in range(30):

@@ -12,11 +12,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from instruction_counts.cli.measuring import Asked, run_options
+from instruction_counts.cli.measuring import Asked, compare_options
 from instruction_counts.cli.stored_run import result_files
 from instruction_counts.domain.build import default_build
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.specification import read_specification
 from instruction_counts.storage.json_files import read_json
@@ -49,11 +51,11 @@ def specification(tmp_path: Path) -> Path:
 
 
 def asked(*args: str) -> Asked:
-    """What a command gets that measures cases."""
+    """What a command gets that compares builds."""
     got: list[Asked] = []
 
     @click.command()
-    @run_options
+    @compare_options
     def command(asked: Asked) -> None:
         got.append(asked)
 
@@ -84,23 +86,27 @@ def test_a_specification_says_what_the_command_line_does_not(
 
     assert expected == [
         *(build.name for build in found.builds),
-        found.measuring.timeout_s,
+        found.how.settings.timeout_s,
         Path(str(found.db)).name,
     ]
 
 
 def test_without_a_specification_there_are_defaults() -> None:
     """The standard suite on this interpreter."""
-    expected = Asked(
-        STANDARD,
-        Selection(),
-        (default_build(),),
-        MeasurementSettings(),
-        None,
-        names_definitions=False,
-    )
+    assert Asked(ComparisonRequest(STANDARD), (default_build(),), None) == asked()
 
-    assert expected == asked()
+
+def test_options_say_what_is_compared_and_how() -> None:
+    """All of them arrive."""
+    options = ("--min-effect=60%", "--layouts=0", "--time-budget=1m", "--jobs=2", "--no-times")
+    selection = ("--only=a/*", "--language=c++", "--autograd=forward", "--num-threads=2")
+
+    assert asked(*options, *selection, "--definitions=cases").how == ComparisonRequest(
+        *("cases", Selection(("a/*",), ("C++",), (), ("Forward",), (2,))),
+        MeasurementSettings(jobs=2, times=False),
+        *(Effect(0.6), 0, 60.0),
+        defined_only=True,
+    )
 
 
 def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:

@@ -10,18 +10,16 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 import venv
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import attrs
 import pytest
 
 from benchmarks import injected
 from instruction_counts.session.watch_state import held
 from tests.cli.program import Program
 from tests.process import MAIN
+from tests.waiting import comes_true
 
 CASES = """\
 from core.api import GroupedSetup, GroupedStmts
@@ -79,98 +77,41 @@ def test_a_state_belongs_to_one_watch(tmp_path: Path, watch: Program) -> None:
     assert not (tmp_path / "asked").exists()
 
 
-def test_a_build_command_makes_the_builds(watch: Program) -> None:
-    """One that fails is a broken build."""
-    answer = watch("--command", "echo c1", "--build-cmd", "exit 4 # {commit}")
-
-    assert 0 == answer.code
-    assert "the build command ends with 4" in answer.err
-
-
-@attrs.define
-class Watching:
-    """``watch --every`` as a process of its own, over builds that cannot be started."""
-
-    folder: Path
-    process: subprocess.Popen[str]
-
-    @classmethod
-    def begin(cls, folder: Path, build_cmd: str) -> Watching:
-        """Look again and again at the commits in a file."""
-        (folder / "commits").write_text("c1\n")
-        command = [*MAIN, "watch", "--every", "0.1"]
-        command += ["--command", f"echo look >> looks; cat {folder}/commits"]
-        command += ["--build-cmd", build_cmd, "--db", "runs.db", "--state", "state.json"]
-        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        return cls(folder, subprocess.Popen(command, cwd=folder, start_new_session=True, **output))
-
-    @property
-    def looks(self) -> int:
-        """How often the command was asked for builds."""
-        path = self.folder / "looks"
-        return len(path.read_text().splitlines()) if path.exists() else 0
-
-    @property
-    def seen(self) -> list[str]:
-        """The builds in the state that is kept."""
-        path = self.folder / "state.json"
-        return list(json.loads(path.read_text())["state"]["seen"]) if path.exists() else []
-
-    def until(self, condition: Callable[[], bool]) -> bool:
-        """Wait for it, as long as the process runs, and not for ever."""
-        deadline = time.monotonic() + 500
-        while not condition() and time.monotonic() < deadline and self.process.poll() is None:
-            time.sleep(0.02)
-        return condition()
-
-    def ended_by(self, number: signal.Signals) -> tuple[int, str]:
-        """The exit code after this signal, and what was said before and after it."""
-        self.process.send_signal(number)
-        output, _ = self.process.communicate(timeout=600)
-        return self.process.returncode, output
-
-
-@pytest.fixture
-def watching_process(tmp_path: Path) -> Iterator[Callable[[str], Watching]]:
-    """Begins a watch, given its build command; what still runs at the end is killed."""
-    begun: list[Watching] = []
-    # A shell starts what is to run in the background deaf to Ctrl-C, and so would we start it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def begin(build_cmd: str) -> Watching:
-        begun.append(Watching.begin(tmp_path, build_cmd))
-        return begun[-1]
-
-    yield begin
-    signal.signal(signal.SIGINT, before)
-    for watcher in begun:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(watcher.process.pid, signal.SIGKILL)
-        watcher.process.wait(300)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_watch_goes_round_until_it_is_interrupted(
-    number: signal.Signals, watching_process: Callable[[str], Watching]
-) -> None:
+def test_a_watch_goes_round_until_it_is_interrupted(tmp_path: Path) -> None:
     """A list that fails once does not end it; a build at hand at the end is not taken for seen."""
-    command = "[ {commit} = c3 ] && touch making && exec sleep 300; echo {commit} >> made; exit 4"
-    watch = watching_process(command)
-    commits = watch.folder / "commits"
-    first = watch.until(lambda: watch.seen == ["c1"] and watch.looks >= 3)
-    commits.unlink()
-    looks = watch.looks
-    goes_on = watch.until(lambda: watch.looks >= looks + 3)
-    commits.write_text("c1\nc2\nc3\n")
-    making = watch.until((watch.folder / "making").exists)
-    code, output = watch.ended_by(number)
+    looks, commits, state = (tmp_path / name for name in ("looks", "commits", "state.json"))
+    commits.write_text("c1\n")
+    making = "[ {commit} = c3 ] && touch making && exec sleep 300; echo {commit} >> made; exit 4"
+    words = ["watch", "--every", "0.1", "--command", "echo look >> looks; cat commits"]
+    words += ["--build-cmd", making, "--db", "runs.db", "--state", state.name]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    watch = subprocess.Popen([*MAIN, *words], cwd=tmp_path, start_new_session=True, **output)
 
-    assert [True] * 3 == [first, goes_on, making], output
-    assert 130 == code, output
-    assert ["c1", "c2"] == watch.seen
-    assert ["c1", "c2"] == (watch.folder / "made").read_text().split()
-    assert "--command ends with 1" in output
-    assert "Traceback" not in output
+    def seen() -> list[str]:
+        return list(json.loads(state.read_text())["state"]["seen"]) if state.exists() else []
+
+    def looks_again() -> bool:
+        before = looks.stat().st_size
+        return comes_true(lambda: looks.stat().st_size > before + 10)
+
+    try:
+        steps = [comes_true(lambda: seen() == ["c1"]), looks_again()]
+        commits.unlink()
+        steps.append(looks_again())
+        commits.write_text("c1\nc2\nc3\n")
+        steps.append(comes_true((tmp_path / "making").exists))
+        watch.send_signal(signal.SIGTERM)
+        watch.wait(600)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(watch.pid, signal.SIGKILL)
+    said, _ = watch.communicate()
+
+    assert [True] * 4 == steps, said
+    assert 130 == watch.returncode, said
+    assert ["c1", "c2"] == seen() == (tmp_path / "made").read_text().split()
+    assert "--command ends with 1" in said
+    assert "Traceback" not in said
 
 
 def venv_of(folder: Path, functions: list[str]) -> None:

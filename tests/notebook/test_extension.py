@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import instruction_counts
 from instruction_counts.api import Result, Session
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.work import Statements, WorkOrder
 from instruction_counts.execution.events import Silent
 from instruction_counts.notebook.extension import Request, load, parse, split, unload
 from instruction_counts.session.builds import BuildRunner
@@ -63,8 +62,13 @@ class Notebook:
 
 @pytest.fixture
 def notebook(shell: InteractiveShell) -> Iterator[Notebook]:
-    """One whose statements succeed, unless they are called "bad"."""
-    engine = FakeEngine({("bad",): [failed()]})
+    """One whose statements succeed, unless they are called "bad"; "slow" is interrupted."""
+
+    def interrupt(order: WorkOrder) -> None:
+        if order.case.label == ("slow",):
+            raise KeyboardInterrupt
+
+    engine = FakeEngine({("bad",): [failed()]}, during=interrupt)
     with fake_engines({BUILD.name: engine}):
         yield Notebook(shell, engine)
 
@@ -101,71 +105,58 @@ def test_of_a_cell_the_line_is_setup(notebook: Notebook) -> None:
     assert "x + 1" == notebook.engine.calls[0].order.case.timer_args.stmt
 
 
-def test_what_cannot_be_passed_on_says_why(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("next(held)", '"held" (builtins.generator) cannot be passed on: '),
+        ("--nope x", "No such option"),
+        ("", "Missing argument"),
+        ("--setup 'x", "No closing quotation"),
+        ("-", "no standard input"),
+        ("--setup - x", "no standard input"),
+        ("--cpp --cpp-stmt x x", "--cpp-stmt and --cpp exclude each other"),
+        ("--build a=/bin/sh --build b=/bin/sh x", "%icount needs one build"),
+    ],
+)
+def test_what_cannot_be_measured_says_why(
+    line: str, said: str, notebook: Notebook, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cell fails without a traceback, and nothing is measured."""
     assert notebook.run("held = (n for n in [1])")
 
-    assert not notebook.run("%icount next(held)")
+    assert not notebook.run(f"%icount {line}")
     captured = capsys.readouterr()
-    said = captured.out + captured.err
-    assert '"held" (builtins.generator) cannot be passed on: ' in said
-    assert "Make it in the setup." in said
-    assert "Traceback" not in said
+    assert said in captured.out + captured.err
+    assert "Traceback" not in captured.out + captured.err
     assert [] == notebook.engine.calls
 
 
-def test_a_statement_that_fails_says_why(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As `time` does, and the servers stay."""
-    assert notebook.run("%icount bad")
-    assert "bad · Python: ValueError: bad   (stmt line 1: x + y)" in capsys.readouterr().out
-
-    assert notebook.run("%icount x")
-    assert 1 == notebook.started
-
-
-def test_wrong_options_are_one_line(notebook: Notebook, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a traceback."""
-    assert not notebook.run("%icount --nope x")
-
-    captured = capsys.readouterr()
-    assert "No such option" in captured.out + captured.err
-    assert "Traceback" not in captured.out + captured.err
-
-
-def test_servers_stay_open(notebook: Notebook) -> None:
-    """Until others are needed."""
-    for line in ("x", "y", "--no-times x", "--timeout 7s x"):
+def test_servers_stay_open(notebook: Notebook, capsys: pytest.CaptureFixture[str]) -> None:
+    """Until others are needed, or the extension is unloaded; a failure is shown and ends none."""
+    for line in ("x", "bad", "--no-times x", "--timeout 7s x"):
         assert notebook.run(f"%icount {line}")
+    assert "bad · Python: ValueError: bad   (stmt line 1: x + y)" in capsys.readouterr().out
     assert 1 == notebook.started
     assert not notebook.engine.closed.is_set()
 
     assert notebook.run("%icount --allocator system x")
     assert 2 == notebook.started
 
+    instruction_counts.unload_ipython_extension(notebook.shell)
+    assert notebook.engine.closed.is_set()
+
 
 def test_an_interrupt_leaves_a_notebook_that_counts(
-    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cell ends in one line, and the next count starts new servers."""
+    assert not notebook.run("%icount slow")
+    captured = capsys.readouterr()
+    assert "Interrupted." in captured.out + captured.err
+    assert "Traceback" not in captured.out + captured.err
+    assert notebook.engine.closed.is_set()
 
-    def interrupt(order: Any) -> None:
-        if order.case.label == ("slow",):
-            raise KeyboardInterrupt
-
-    engine = FakeEngine(during=interrupt)
-    with fake_engines({BUILD.name: engine}):
-        notebook = Notebook(shell, engine)
-        assert not notebook.run("%icount slow")
-        captured = capsys.readouterr()
-        assert "Interrupted." in captured.out + captured.err
-        assert "Traceback" not in captured.out + captured.err
-        assert engine.closed.is_set()
-
-        assert notebook.run("%icount x")
+    assert notebook.run("%icount x")
     assert 2 == notebook.started
 
 
@@ -181,16 +172,6 @@ def test_what_was_measured_is_returned_if_asked_for(
     assert isinstance(found, Result)
     assert 8899 == found.instructions
     assert repr(found).startswith("<x · Python · Eager · Forward: 8,899 instructions")
-
-
-def test_unloading_ends_the_servers(notebook: Notebook) -> None:
-    """Loading again gives new ones."""
-    assert notebook.run("%icount x")
-
-    instruction_counts.unload_ipython_extension(notebook.shell)
-
-    assert notebook.engine.closed.is_set()
-    assert notebook.shell.find_line_magic("icount") is None
 
 
 # What stands after the magic
@@ -222,47 +203,18 @@ def test_code_begins_after_the_options(line: str, words: list[str], code: str) -
     assert (words, code) == split(line)
 
 
-def test_a_line_is_a_statement() -> None:
-    """With the options of `time`."""
-    found = request("-o --no-times --num-threads 2 --backward -s 'x = 1' x.sum()")
-
-    assert (("x.sum()",), "x = 1", (2,), True) == (
-        *(found.asked.stmts, found.asked.py_setup, found.asked.num_threads, found.asked.autograd),
-    )
-    assert (True, False) == (found.returned, found.measuring.times)
-
-
-def test_of_a_cell_the_first_line_is_setup() -> None:
-    """As for %%timeit; the cell is one statement. In C++ both are C++."""
+def test_options_are_those_of_time() -> None:
+    """Of a cell the first line is setup, as for %%timeit, and the cell one statement."""
+    line = request("-o --no-times --num-threads 2 --backward -s 'x = 1' x.sum()")
     python = request("-s 'x = 1' y = x", "z = y\nz + 1\n").asked
     cpp = request("--cpp --global-setup '#include <map>' auto x = 1;", "x + 1;\n").asked
 
-    assert (("z = y\nz + 1",), "x = 1\ny = x") == (python.stmts, python.py_setup)
-    assert (("x + 1;",), True) == (cpp.stmts, cpp.is_cpp)
-    assert ("auto x = 1;", "#include <map>", "") == (cpp.cpp_setup, cpp.global_setup, cpp.py_setup)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("--setup 'x", "No closing quotation"),
-        ("-", "no standard input"),
-        ("--setup - x", "no standard input"),
-        ("--cpp --cpp-stmt x x", "--cpp-stmt and --cpp exclude each other"),
-        ("--build a=/bin/sh --build b=/bin/sh x", "%icount needs one build"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(line: str, message: str) -> None:
-    """In one message."""
-    with pytest.raises(UsageError, match=message):
-        parse(line, None)
-
-
-@pytest.mark.parametrize("line", ["", "--num-threads 0 x", "--nope x", "-s", "-x + y"])
-def test_wrong_options_are_refused(line: str) -> None:
-    """By click, as on the command line."""
-    with pytest.raises(click.ClickException):
-        parse(line, None)
+    assert (True, False) == (line.returned, line.measuring.times)
+    assert Statements(("x.sum()",), py_setup="x = 1", num_threads=(2,), autograd=True) == line.asked
+    assert Statements(("z = y\nz + 1",), py_setup="x = 1\ny = x") == python
+    assert cpp == Statements(
+        ("x + 1;",), is_cpp=True, cpp_setup="auto x = 1;", global_setup="#include <map>"
+    )
 
 
 def test_help_asks_for_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import itertools
 import json
@@ -23,6 +24,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Silent
 from instruction_counts.report.history import bisection
+from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
 from instruction_counts.session.bisecting import Found, bisect, only_case
@@ -291,11 +293,13 @@ def test_the_report_names_neighbours_causes_and_effort() -> None:
     assert "5 builds · 4 measured · 1 broken · 6 measurements · 0 taken from the store" in shown
 
 
-def test_json_has_the_changes_and_the_effort() -> None:
+def test_json_and_csv_have_the_changes_and_the_effort() -> None:
     """For programs."""
     measurer = measurer_of([1000, None, 1500, 1500])
-    data = json.loads(json_renderer.render(bisection(searched(measurer))))
+    document = bisection(searched(measurer))
+    data = json.loads(json_renderer.render(document))
     (change,) = data["changes"]
+    (row,) = csv.DictReader(csv_renderer.render(document).splitlines())
 
     assert {
         "before": "b0",
@@ -306,6 +310,9 @@ def test_json_has_the_changes_and_the_effort() -> None:
         "change": 500,
         "causes": ["+500 at::slow (new)"],
     }.items() <= change.items()
+    assert ("b0", "b2", "worse", "500") == tuple(
+        row[name] for name in ("before", "after", "verdict", "change")
+    )
     assert ["b0", "b2", "b3"] == data["measured"]
     assert 5 == data["measurements"]
 

@@ -19,7 +19,7 @@ ADD = Statements(("x + y",), py_setup="x = y = 1")
 def timed(asked: Statements, saving: Saving | None = None) -> Timed:
     """What a fake engine answers."""
     with fake_engines({BUILD.name: FakeEngine()}):
-        return time_statements(asked, runner_of(BUILD.name), saving)
+        return time_statements(asked, lambda: runner_of(BUILD.name), saving)
 
 
 def test_statements_are_measured_in_their_order() -> None:
@@ -61,7 +61,7 @@ def test_what_failed_is_not_saved(tmp_path: Path) -> None:
     said = failed(message="RuntimeError: grad can be implicitly created only for scalar outputs")
     with fake_engines({BUILD.name: FakeEngine({("b",): [said]})}):
         asked = Statements(("a", "b"))
-        found = time_statements(asked, runner_of(BUILD.name), Saving.at(path, "Mine"))
+        found = time_statements(asked, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
 
     assert found.has_failed_cases
     assert "--gradient NAME" in found.advice
@@ -78,13 +78,13 @@ def test_what_cannot_be_saved_is_not_measured(tmp_path: Path) -> None:
 
     engine = FakeEngine(during=interrupt)
     with fake_engines({BUILD.name: engine}), pytest.raises(KeyboardInterrupt):
-        time_statements(ADD, runner_of(BUILD.name), Saving.at(path, "Mine"))
+        time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert [] == list(tmp_path.iterdir())
 
     timed(ADD, Saving.at(path, "Mine"))
     content = path.read_text()
     with fake_engines({BUILD.name: engine}), pytest.raises(UsageError, match="called Mine already"):
-        time_statements(ADD, runner_of(BUILD.name), Saving.at(path, "Mine"))
+        time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert 1 == len(engine.calls)
     assert content == path.read_text()
 
