@@ -12,7 +12,7 @@ from instruction_counts.cli.run_command import exit_code_of
 from instruction_counts.cli.stored_run import go_on, saved
 from instruction_counts.domain.records import Run
 from instruction_counts.session.measuring import MeasuredRun
-from instruction_counts.session.sides import read_side
+from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.storage.store import Store
 from tests.fakes import failed, make_order, make_record, make_run
 
@@ -59,8 +59,8 @@ def test_a_run_can_be_compared_with_the_one_before(
 def test_what_is_said_can_be_compared(before: Run, tmp_path: Path) -> None:
     """Each side is found."""
     said = said_of_the_last(tmp_path, before, run_of("new", "c"))
-    with Store.open(tmp_path / "runs.db") as store:
-        sides = [read_side(name, store) for name in shlex.split(said)[-2:]]
+    with LazyStore(str(tmp_path / "runs.db")) as runs:
+        sides = [read_side(name, runs) for name in shlex.split(said)[-2:]]
 
     assert [1, 1] == [len(side.records) for side in sides]
 
