@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from instruction_counts.core.api import GroupedBenchmark, TimerArgs
+from instruction_counts.core.checks import thread_counts
 from instruction_counts.core.runtimes import Runtime, asked_for
 from instruction_counts.core.signature import with_backward
 from instruction_counts.core.types import (
@@ -41,8 +42,7 @@ def materialize(benchmarks: Mapping[Label, GroupedBenchmark | TimerArgs]) -> Fla
 
 def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
     autolabels = AutoLabels(RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, args.language)
-    counts = args.num_threads if isinstance(args.num_threads, tuple) else (args.num_threads,)
-    for num_threads in counts:
+    for num_threads in thread_counts(args.num_threads):
         timer_args = TimerArgs(
             args.stmt, args.setup, args.global_setup, num_threads, args.language, kind=args.kind
         )

@@ -34,13 +34,10 @@ class Language(enum.Enum):
         Accepts our members, their values, their names in any case, and the members of torch's own
         ``torch.utils.benchmark.Language`` (recognised by name, so that torch need not be imported).
         """
-        if isinstance(value, cls):
-            return value
         name = value.name if isinstance(value, enum.Enum) else value
-        if isinstance(name, str):
-            for member in cls:
-                if name.lower() in (member.name.lower(), member.value.lower()):
-                    return member
+        for member in cls:
+            if isinstance(name, str) and name.upper() in {member.name, member.value.upper()}:
+                return member
         raise DefinitionError("language", quoted(value), 'Language.PYTHON ("python") or "c++"')
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import venv
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from benchmarks import injected
 from benchmarks.detect import Experiment, Found, judged_case
 from instruction_counts.domain.build import Build
+from tests.process import called
 
 _MODULE = """\
 def one(x):
@@ -42,11 +42,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def answer(build: Build, package: Path) -> list[str]:
     """What the functions of the module give in a build, and where they say that they stand."""
     path = os.pathsep.join([build.env.get("PYTHONPATH", ""), str(package)])
-    command = [str(build.python), "-c", _ASK]
-    env = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(
-        command, env=env, check=True, capture_output=True, text=True
-    ).stdout.split()
+    return called([str(build.python), "-c", _ASK], variables={"PYTHONPATH": path}).stdout.split()
 
 
 def edited(folder: Path, old: str, new: str) -> Build:
@@ -111,26 +107,19 @@ def environment(tmp_path: Path) -> Path:
 
 def numbers_of(python: Path) -> str:
     """What the module of an environment holds."""
-    command = [str(python), "-c", "import toy.numbers as n; print([*vars(n)][8:], n.__file__)"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    code = "import toy.numbers as n; print([*vars(n)][8:], n.__file__)"
+    return called([str(python), "-c", code]).stdout
 
 
 def test_what_is_added_to_a_copy_leaves_the_original_alone(
     environment: Path, tmp_path: Path
 ) -> None:
-    """Although they share their files; a copy is found at its own place."""
-    build = injected.copied("new", environment, tmp_path / "copy")
+    """Although they share their files; a copy is found at its own place, also without symbols."""
+    build = injected.copied("new", environment, tmp_path / "copy", stripped=True)
     injected.add_to(tmp_path / "copy", "toy/numbers.py", "two = 2\n")
     found = numbers_of(Path(str(build.python)))
 
+    assert not injected.has_symbols(tmp_path / "copy")
     assert "['one', 'two']" in found
     assert str(tmp_path / "copy") in found
     assert "['one']" in numbers_of(environment / "bin" / "python")
-
-
-def test_a_copy_can_have_an_interpreter_without_symbols(environment: Path, tmp_path: Path) -> None:
-    """It works as the original does."""
-    build = injected.copied("new", environment, tmp_path / "copy", stripped=True)
-
-    assert not injected.has_symbols(tmp_path / "copy")
-    assert "['one']" in numbers_of(Path(str(build.python)))

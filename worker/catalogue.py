@@ -47,11 +47,10 @@ def absent(request: Message) -> Message:
 
 
 def _has(torch: Any, name: str) -> bool:
-    found = torch
-    for part in name.split(".")[1:]:
-        if not hasattr(found, part):
-            return False
-        found = getattr(found, part)
+    try:
+        functools.reduce(getattr, name.split(".")[1:], torch)
+    except AttributeError:
+        return False
     return True
 
 

@@ -30,7 +30,6 @@ _RUNTIMES: dict[RuntimeMode, Runtime] = {
     # A `TimerArgs` says all of its code itself; whether torch's operators can be seen is not known.
     RuntimeMode.EXPLICIT: Runtime(RuntimeMode.EXPLICIT),
 }
-_ALWAYS = RuntimeMode.EAGER
 
 
 def register(runtime: Runtime) -> Runtime:
@@ -66,5 +65,5 @@ def asked_for(group: Grouped) -> tuple[Runtime, ...]:
     return tuple(
         runtime
         for mode, runtime in _RUNTIMES.items()
-        if mode is _ALWAYS or mode.option in group.runtimes
+        if mode is RuntimeMode.EAGER or mode.option in group.runtimes
     )

@@ -140,19 +140,18 @@ def measured(
 
     Where backward is asked for, a layer that has none counts with its forward pass.
     """
-
-    def preference(record: Record) -> tuple[bool, int]:
-        return record.autograd is not autograd, record.num_threads
-
+    fitting = [
+        record
+        for record in records
+        if record.language is language
+        and record.runtime is not RuntimeMode.JIT
+        and record.autograd in {autograd, AutogradMode.FORWARD}
+    ]
     chosen: dict[tuple[str, ...], Record] = {}
-    for record in records:
-        if record.language is not language or record.runtime is RuntimeMode.JIT:
-            continue
-        if record.autograd not in {autograd, AutogradMode.FORWARD}:
-            continue
-        other = chosen.get(record.label)
-        if other is None or preference(record) < preference(other):
-            chosen[record.label] = record
+    for record in sorted(
+        fitting, key=lambda each: (each.autograd is not autograd, each.num_threads)
+    ):
+        chosen.setdefault(record.label, record)
     wholes = (
         record
         for record in chosen.values()

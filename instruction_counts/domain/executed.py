@@ -30,11 +30,6 @@ class PythonFunction:
     """Of what it does, wherever it stands; empty for the statement."""
     bytecodes: Count
 
-    @property
-    def place(self) -> str:
-        """``torch/nn/modules/linear.py:130``."""
-        return f"{self.file}:{self.line}" if self.line else self.file
-
 
 @attrs.frozen(order=True)
 class OperatorCalls:
@@ -86,18 +81,16 @@ class Executed:
     @property
     def digests(self) -> ExecutedDigests:
         """What tells whether another side executed the same; lines take no part."""
-        operators = _digest(
-            (operator.name, operator.backward, operator.calls) for operator in self.operators
-        )
+        calls = ((each.name, each.backward, each.calls) for each in self.operators)
         if self.functions is None:
-            return ExecutedDigests(operators)
+            return ExecutedDigests(_digest(calls))
         # The same code at several lines of a file is one function: lines take no part.
         sums: Counter[tuple[str, str, str]] = Counter()
         for function in self.functions:
             sums[function.file, function.name, function.digest] += function.bytecodes
-        counts = [(file, name, number) for (file, name, _), number in sums.items()]
-        code = [(file, name, number, code) for (file, name, code), number in sums.items()]
-        return ExecutedDigests(operators, _digest(counts), _digest(code), self.python)
+        counts = ((file, name, number) for (file, name, _), number in sums.items())
+        code = ((file, name, number, code) for (file, name, code), number in sums.items())
+        return ExecutedDigests(_digest(calls), _digest(counts), _digest(code), self.python)
 
 
 def _digest(rows: Iterable[tuple[object, ...]]) -> str:

@@ -117,11 +117,8 @@ class Times:
         """The times ``values_s`` with what sums them up (inclusive quartiles)."""
         values = tuple(values_s)
         # Inclusive ones: interpolated linearly between order statistics, as numpy does by default.
-        percentiles = (
-            statistics.quantiles(values, n=100, method="inclusive")
-            if len(values) > 1
-            else [values[0]] * 99
-        )
+        several = values if len(values) > 1 else values * 2
+        percentiles = statistics.quantiles(several, n=100, method="inclusive")
         return cls(
             median_s=statistics.median(values),
             iqr_s=max(0.0, percentiles[74] - percentiles[24]),  # equal ones may be rounded apart

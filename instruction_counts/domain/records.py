@@ -48,11 +48,7 @@ class Record:
     def of(cls, case: Case, build: str, outcome: Outcome) -> Record:
         """The record of a finished case."""
         return cls(
-            label=case.label,
-            language=case.autolabels.language,
-            runtime=case.autolabels.runtime,
-            autograd=case.autolabels.autograd,
-            num_threads=case.num_threads,
+            **attrs.asdict(case.key, recurse=False),
             definition_hash=case.definition_hash,
             build=build,
             stmt=case.timer_args.stmt,
@@ -81,8 +77,7 @@ class Record:
     @property
     def key(self) -> CaseKey:
         """What the case is called, whichever build it ran on."""
-        modes = self.language, self.runtime, self.autograd
-        return CaseKey(self.label, *modes, self.num_threads)
+        return CaseKey(self.label, self.language, self.runtime, self.autograd, self.num_threads)
 
 
 Complete: TypeAlias = Callable[[Record], Record]
@@ -97,28 +92,24 @@ def as_it_is(record: Record) -> Record:
     return record
 
 
-_MOST_NAMED, _MOST_SHOWN = 10, 3
-
-
 @attrs.frozen
 class ChangedFiles:
     """Files of a build that were added, removed or written while it was measured."""
 
     number: Positive
     first: tuple[str, ...]
-    """The first of them, in alphabetical order."""
+    """The first ten of them, in alphabetical order."""
 
     @classmethod
     def of(cls, paths: Sequence[str]) -> ChangedFiles:
         """Those at ``paths``, which are sorted; not all are named."""
-        return cls(len(paths), tuple(paths[:_MOST_NAMED]))
+        return cls(len(paths), tuple(paths[:10]))
 
     @property
     def summary(self) -> str:
         """``/…/torch/a.py, /…/torch/b.py and 3 more``."""
-        named = self.first[:_MOST_SHOWN]
-        more = self.number - len(named)
-        return f"{', '.join(named)}{f' and {more:,} more' if more else ''}"
+        more = self.number - len(self.first[:3])
+        return f"{', '.join(self.first[:3])}{f' and {more:,} more' if more else ''}"
 
 
 @attrs.frozen

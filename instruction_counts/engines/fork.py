@@ -68,8 +68,8 @@ class _Attempt:
     cores: tuple[int, ...]
     files: Mapping[str, Path] = attrs.field(factory=dict)
     """What its case needs."""
-    left_running: int = 0
-    """How many processes its children left running."""
+    left_running: list[int] = attrs.field(factory=list)
+    """How many processes each of its children left running."""
 
     def run(
         self,
@@ -85,7 +85,7 @@ class _Attempt:
         case = {"cores": list(self.cores), "case": case_message(self.order.case)}
         named = {**case, **task, **task_named(task["task"]).request}
         files = self.files if files is None else files
-        return server.run(named, self.order.timeout_s, files, left_running=self._note)
+        return server.run(named, self.order.timeout_s, files, left_running=self.left_running.append)
 
     def try_to_run(self, server: Server, name: str) -> dict[str, Any]:
         """The same, of a task that adds to what is measured: nothing where it fails.
@@ -96,9 +96,6 @@ class _Attempt:
             return self.run(server, {"task": name})
         except WorkerError:
             return {}
-
-    def _note(self, left_running: int) -> None:
-        self.left_running += left_running
 
 
 class ForkEngine:
@@ -179,8 +176,9 @@ class ForkEngine:
         if counted is not None and not runtime_of(order.case.autolabels.runtime).repeats:
             # Its windows may agree, but not with those of another process.
             outcome = attrs.evolve(outcome, instructions=attrs.evolve(counted, exact=False))
-        if attempt.left_running:
-            metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: attempt.left_running})
+        left_running = sum(attempt.left_running)
+        if left_running:
+            metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: left_running})
             outcome = attrs.evolve(outcome, metrics=metrics)
         return outcome
 

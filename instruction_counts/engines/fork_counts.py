@@ -34,19 +34,16 @@ _REMOVED = "the statement takes no time: the compiler removes it, since nothing 
 
 
 class Once:
-    """Makes a value for each key once, whichever lane asks first; the others wait for it."""
+    """Makes a value for each key once, whichever lane asks first; the others wait."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make
-        self._locks: dict[Any, threading.Lock] = {}
         self._values: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Any, *args: Any) -> Any:
         """The value of ``key``, made by ``make(key, *args)``."""
         with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
             if key not in self._values:
                 self._values[key] = self._make(key, *args)
             return self._values[key]

@@ -206,11 +206,11 @@ class BaselineCase:
         )
         return Record(
             **attrs.asdict(self.key, recurse=False),
-            definition_hash=self.definition_hash,
             build="baseline",
             stmt="",
             setup="",
             global_setup="",
+            definition_hash=self.definition_hash,
             outcome=outcome,
             noise=self.noise,
         )

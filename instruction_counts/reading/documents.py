@@ -23,8 +23,9 @@ import yaml
 from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import DataError, Problem, ValidationError
 
-_DEEPEST = 100
-_LARGEST = 64 << 20
+_DEEPEST, _DEEPEST_IN_JSON = 100, 500
+"""Levels: all versions of Python can read and write so many."""
+_LARGEST_MIB = 64
 _SHOWN = 100
 _CHUNK = 1 << 20
 _HALF = re.compile("[\ud800-\udfff]")
@@ -94,8 +95,12 @@ def one_of(options: Collection[str], asked: object = None) -> str:
 # Files
 
 
-def read(path: Path, remedy: str = "", *, as_json: bool | None = None) -> Node:
+def read(
+    path: Path, remedy: str = "", *, as_json: bool | None = None, largest_mib: int = _LARGEST_MIB
+) -> Node:
     """What a YAML or JSON file holds; its name decides where ``as_json`` does not.
+
+    Where its name ends in ``.gz``, it is unpacked; so many MiB of it are too large.
 
     Raises:
         DataError: the file cannot be read.
@@ -103,9 +108,9 @@ def read(path: Path, remedy: str = "", *, as_json: bool | None = None) -> Node:
             a key twice.
     """
     start = Node(str(path), remedy=remedy)
-    data = read_bytes(path, _LARGEST + 1, remedy)
-    if len(data) > _LARGEST:
-        raise start.unlike(f"a file of at most {_LARGEST >> 20} MiB", "a larger one")
+    data = read_bytes(path, (largest_mib << 20) + 1, remedy)
+    if len(data) > largest_mib << 20:
+        raise start.unlike(f"a file of at most {largest_mib:,} MiB, unpacked", "a larger one")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -113,8 +118,9 @@ def read(path: Path, remedy: str = "", *, as_json: bool | None = None) -> Node:
         column = error.start - data.rfind(b"\n", 0, error.start)
         place = attrs.evolve(start, places={(): (line, column)})
         raise place.unlike("text in UTF-8", f"the byte 0x{data[error.start]:02x}") from error
+    del data  # the text alone can be large
     if path.suffix.lower() == ".json" if as_json is None else as_json:
-        return _of_json(start, text)
+        return of_json(start, text)
     return _Yaml(start, text).root()
 
 
@@ -132,11 +138,7 @@ def read_bytes(path: Path, most: int, remedy: str = "") -> bytearray:
             while len(found) < most and (part := stream.read(min(_CHUNK, most - len(found)))):
                 found += part
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path} cannot be unpacked: {error}",
-            remedy
-            or "It is damaged, incomplete, or not a gzip file: copy it again, or measure again.",
-        ) from error
+        raise DataError(f"{path} cannot be unpacked: {error}", remedy) from error
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}", remedy) from error
     return found
@@ -151,29 +153,36 @@ def has_half(text: str) -> bool:
 
 
 def parsed_json(text: str) -> Any:
-    """What a text of JSON holds.
+    """What a text of JSON holds. Halves of surrogate pairs, which no file takes, become ``?``.
 
     Raises:
         ValueError: it is no JSON, a number has no end, or a mapping has a name twice.
         RecursionError: it is nested too deep.
     """
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+    values = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+    if "\\ud" in text or "\\uD" in text:
+        whole = json.dumps(values, ensure_ascii=False).encode(errors="replace")
+        values = json.loads(whole)
+    return values
 
 
-def _of_json(start: Node, text: str) -> Node:
+def of_json(start: Node, text: str) -> Node:
+    """What a text of JSON holds, as the node of the file that ``start`` names.
+
+    Raises:
+        ValidationError: it is not JSON, nested too deeply, or a mapping has a key twice.
+    """
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
         place = attrs.evolve(start, places={(): (error.lineno, error.colno)})
         raise place.unlike("JSON", error.msg) from error
     except RecursionError as error:
-        raise _too_deep(start) from error
+        raise _too_deep(start, _DEEPEST_IN_JSON) from error
     except ValueError as error:  # more digits than Python reads, among others
         raise start.unlike("JSON", str(error)) from error
-    if is_deeper(value, _DEEPEST):
-        raise _too_deep(start)
-    if "\\u" in text and has_half(json.dumps(value, ensure_ascii=False)):
-        raise start.unlike("text", "an unpaired surrogate")
+    if _is_deeper(value, _DEEPEST_IN_JSON):
+        raise _too_deep(start, _DEEPEST_IN_JSON)
     return attrs.evolve(start, value=value)
 
 
@@ -194,21 +203,20 @@ def _finite(number: str) -> float:
     return value if math.isfinite(value) else _refuse(number)
 
 
-def is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and mappings are nested deeper than so many levels."""
-    parts = [value]
+def _is_deeper(value: Any, levels: int) -> bool:
+    nested = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
-        nested = [part for part in parts if isinstance(part, dict | list)]
-        parts = [
+        nested = [
             inner
             for part in nested
             for inner in (part.values() if isinstance(part, dict) else part)
+            if isinstance(inner, dict | list)
         ]
-    return any(isinstance(part, dict | list) for part in parts)
+    return bool(nested)
 
 
-def _too_deep(node: Node) -> ValidationError:
-    return node.unlike(f"at most {_DEEPEST} levels", f"more than {_DEEPEST} levels of nesting")
+def _too_deep(node: Node, levels: int) -> ValidationError:
+    return node.unlike(f"at most {levels} levels", f"more than {levels} levels of nesting")
 
 
 # YAML
@@ -249,7 +257,7 @@ class _Yaml:
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
-                raise _too_deep(self._at(event))
+                raise _too_deep(self._at(event), _DEEPEST)
 
     def _at(self, found: Any, steps: Steps = ()) -> Node:
         places = {steps: _place(found.start_mark)}

@@ -228,21 +228,21 @@ def require_version(
     is_kept = field in names_of(kind)
 
     def checked(data: Any, kind: Any) -> Any:
-        if not isinstance(data, dict):
-            raise Mismatch("a mapping")
-        if field not in data:
-            raise Mismatch(f'a field "{field}"', "none")
-        if type(data[field]) is not int or data[field] != supported:
-            raise Mismatch(f"{supported}, the only supported version", at=(field,))
-        rest = {name: value for name, value in data.items() if is_kept or name != field}
-        return plain(rest, kind)
+        if isinstance(data, dict):
+            if field not in data:
+                raise Mismatch(f'a field "{field}"', "none")
+            if type(data[field]) is not int or data[field] != supported:
+                raise Mismatch(f"{supported}, the only supported version", at=(field,))
+            data = {name: value for name, value in data.items() if is_kept or name != field}
+        return plain(data, kind)
 
     converter.register_structure_hook(kind, checked)
 
 
 def ignore_other_fields(converter: cattrs.Converter, kind: type[attrs.AttrsInstance]) -> None:
     """Let values of ``kind`` be read from mappings that hold more than their fields."""
-    converter.register_structure_hook(kind, _class_hook(kind, converter, is_strict=False))
+    lenient = guarded(functools.partial(_class_hook, is_strict=False))
+    converter.register_structure_hook(kind, lenient(kind, converter))
 
 
 def strict_converter() -> cattrs.Converter:
@@ -256,14 +256,11 @@ def strict_converter() -> cattrs.Converter:
     converter.register_unstructure_hook(Path, str)
     for mode in (Language, RuntimeMode, AutogradMode):
         converter.register_unstructure_hook(mode, lambda mode: mode.option)
-    for is_meant, plain, expected, make in (
-        (cols.is_mapping, dict, "a mapping", cols.mapping_structure_factory),
-        (cols.is_sequence, list, "a list", cols.list_structure_factory),
-        (_is_tuple, list, "a list", cols.homogenous_tuple_structure_factory),
-    ):
-        converter.register_structure_hook_factory(is_meant, _guarded(plain, expected, make))
     hooks: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
-        (attrs.has, _class_hook),
+        (cols.is_mapping, guarded(cols.mapping_structure_factory)),
+        (cols.is_sequence, guarded(cols.list_structure_factory)),
+        (_is_tuple, guarded(cols.homogenous_tuple_structure_factory)),
+        (attrs.has, guarded(_class_hook)),
         (_has_members, lambda kind, _: functools.partial(_chosen, _members(kind))),
         (_is_a(Union, types.UnionType), _union_hook),
         (_is_a(Annotated), _annotated_hook),
@@ -356,12 +353,15 @@ def _as_written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _guarded(plain: type, expected: str, make: Callable[..., Any]) -> Callable[..., Any]:
+def guarded(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A factory of hooks that look at the form of a value first."""
+
     def factory(kind: Any, converter: cattrs.Converter) -> Any:
         inner = make(kind, converter)
+        forms, expected = _form(kind)
 
         def hook(value: Any, kind: Any) -> Any:
-            if not isinstance(value, plain):
+            if not isinstance(value, forms):
                 raise Mismatch(expected)
             return inner(value, kind)
 
@@ -474,8 +474,6 @@ def _class_hook(kind: Any, converter: cattrs.Converter, *, is_strict: bool = Tru
     )
 
     def hook(value: Any, kind: Any) -> Any:
-        if not isinstance(value, dict):
-            raise Mismatch("a mapping")
         for name, parts in inlined.items():
             if is_strict and name in value:
                 raise Mismatch(one_of(list(names_of(kind)), name), f'a field "{name}"', (name,))

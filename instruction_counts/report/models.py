@@ -36,8 +36,9 @@ def generated(found: Generated) -> Document:
 
     def row(name: str, traces: Sequence[ModelTrace]) -> Row:
         names = {trace.source.name for trace in traces}
-        mine = [layer for layer in found.layers if names & {*layer.models}]
-        shared = sum(len(layer.models) > 1 for layer in mine)
+        users = [{use.model for use in layer.uses} for layer in found.layers]
+        mine = [models for models in users if names & models]
+        shared = sum(len(models) > 1 for models in mine)
         calls = sum(len(trace.calls) for trace in traces)
         return Row([name, calls, len(mine), shared], name)
 

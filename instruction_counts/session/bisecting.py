@@ -9,11 +9,9 @@ the intervals beside it are judged by what came out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 import attrs
 
-from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Case, CaseKey
@@ -71,28 +69,6 @@ class Found:
         return any(change.difference.is_regression for change in self.changes)
 
 
-class BuildMeasurer(Protocol):
-    """Where builds are measured.
-
-    Methods that take builds raise `BuildError` where one does not start.
-    """
-
-    is_sound: bool
-    """Whether all that was measured is stored, and no build changed meanwhile."""
-
-    def known(self, build: Build) -> Side | None:
-        """What was measured of this very build before; None where that is not known."""
-
-    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """Measure builds now, by turns in fresh servers; the sides by the names of the builds."""
-
-    def compare(self, base: Side, new: Side) -> Comparison:
-        """Judge what was measured, without measuring again."""
-
-    def check(self, comparison: Comparison) -> Comparison:
-        """Count the suspects of a comparison again, in other layouts of what was measured last."""
-
-
 def find_changes(
     makers: Mapping[str, Callable[[], Build]],
     request: ComparisonRequest,
@@ -125,7 +101,7 @@ def only_case(definitions: Definitions, selection: Selection) -> Case:
 
 
 def bisect(
-    makers: Mapping[str, Callable[[], Build]], key: CaseKey, measurer: BuildMeasurer
+    makers: Mapping[str, Callable[[], Build]], key: CaseKey, measurer: StoreBuildMeasurer
 ) -> Found:
     """Search builds for changes of a case; a build that cannot be made raises `BuildError`.
 
@@ -153,7 +129,7 @@ def bisect(
 class _Search:
     makers: Sequence[Callable[[], Build]]
     key: CaseKey
-    measurer: BuildMeasurer
+    measurer: StoreBuildMeasurer
     measurements: int = 0
     reused: int = 0
     builds: dict[int, Build] = attrs.field(factory=dict)

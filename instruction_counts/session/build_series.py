@@ -95,7 +95,10 @@ def output_of(script: str, environment: Mapping[str, str] | None = None) -> tupl
 
 @attrs.define
 class StoreBuildMeasurer:
-    """Measures builds as `compare` does, or takes them from the store; a `BuildMeasurer`."""
+    """Measures builds as `compare` does, or takes them from the store.
+
+    Methods that take builds raise `BuildError` where one does not start.
+    """
 
     request: ComparisonRequest
     store: Store
@@ -109,7 +112,7 @@ class StoreBuildMeasurer:
     """Of what was measured last."""
 
     def known(self, build: Build) -> Side | None:
-        """See `BuildMeasurer`.
+        """What was measured of this very build before; None where that is not known.
 
         A build is known by its name and its fingerprint: two builds of one commit with different
         patches have the same fingerprint.
@@ -137,7 +140,7 @@ class StoreBuildMeasurer:
         return None
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """See `BuildMeasurer`."""
+        """Measure builds now, by turns in fresh servers; the sides by the names of the builds."""
         return self.measured(builds).sides
 
     def measured(self, builds: Sequence[Build]) -> MeasuredRun:
@@ -150,11 +153,11 @@ class StoreBuildMeasurer:
         return measured.finished()
 
     def compare(self, base: Side, new: Side) -> Comparison:
-        """See `BuildMeasurer`."""
+        """Judge what was measured, without measuring again."""
         return judged(base, new, self.request.min_effect, self.store.completed)
 
     def check(self, comparison: Comparison) -> Comparison:
-        """See `BuildMeasurer`."""
+        """Count the suspects of a comparison again, in other layouts of what was measured last."""
         assert self._runner is not None, "something was measured"
         request = self.request
         if request.layouts == 0:

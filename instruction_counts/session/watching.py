@@ -104,9 +104,8 @@ def watch(
             make = functools.partial(
                 made_build, request.build_command, made=made, notice=observer.note
             )
-        builds = WatchedBuilds(make, StoreBuildMeasurer(request.compared, store, observer))
-        save = functools.partial(write_state, path)
-        looking = Looking(state, builds, reporting, save, observer.note)
+        measurer = StoreBuildMeasurer(request.compared, store, observer)
+        looking = Looking(state, functools.partial(write_state, path), make, measurer, reporting)
         while True:
             seen = looking.state.seen
             try:
@@ -144,67 +143,6 @@ def listed(source: str) -> str:
 
 
 @attrs.define
-class WatchedBuilds:
-    """Measures builds as `compare` does, and keeps them in the store.
-
-    Methods raise `BuildError` where a build cannot be made, does not start or has no torch.
-    """
-
-    make: Callable[[str], Build]
-    measurer: StoreBuildMeasurer
-
-    def measure(self, line: str) -> tuple[SeenBuild, Side]:
-        """Make and measure a build that was listed, and store what it cost."""
-        build = self.make(line)
-        measured = self.measurer.measured([build])
-        if measured.run_id is None or not measured.is_sound:
-            raise DataError(
-                f"{line} was measured, but could not be stored, or its files changed meanwhile",
-                "The next build is compared with what is stored. Remove the cause first.",
-            )
-        last = SeenBuild(line, build.name, build.python or "", measured.run_id)
-        return last, measured.sides[build.name]
-
-    def stored(self, last: SeenBuild) -> Side | None:
-        """What was measured of an earlier build; None, with a notice, where it was deleted."""
-        store, number = self.measurer.store, last.run_id
-        run = store.load(number, details=False) if store.find(str(number)) is not None else None
-        if run is None or last.name not in run.builds:
-            self.measurer.observer.note(
-                f"Run {number} has no {last.name}: nothing to compare with."
-            )
-            return None
-        return side_of(run, last.name, f"run {last.run_id}, {last.name}", last.run_id)
-
-    def compare(self, base: Side, new: Side) -> Comparison:
-        """Judge what was measured, without measuring again."""
-        return self.measurer.compare(base, new)
-
-    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
-        """Measure cases once more on both builds, then in other memory layouts."""
-        self.measurer.observer.note(f"Measuring candidates once more: {len(keys)}")
-        request = self.measurer.request
-        labels = tuple(dict.fromkeys(key.path for key in keys))
-        again = attrs.evolve(
-            request,
-            selection=attrs.evolve(request.selection, only=labels),
-            settings=attrs.evolve(request.settings, times=False),
-        )
-        measurer = attrs.evolve(self.measurer, request=again)
-        # A command may call each build the same, say ``nightly``.
-        before = base.name if base.name != new.name else f"{base.name} before"
-        sides = measurer.measure([Build(before, base.python), Build(new.name, new.python)])
-        known = self.stored(base)
-        if known is not None and _torch_of(known) != _torch_of(sides[before]):
-            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
-        return measurer.check(measurer.compare(sides[before], sides[new.name]))
-
-
-def _torch_of(side: Side) -> tuple[str, str]:
-    return side.fingerprint.torch, side.fingerprint.torch_git
-
-
-@attrs.define
 class Looking:
     """A watch from one look to the next.
 
@@ -213,10 +151,11 @@ class Looking:
     """
 
     state: State
-    builds: WatchedBuilds
-    reporting: Reporting
     save: Callable[[State], None]
-    notice: Callable[[str], None]
+    make: Callable[[str], Build]
+    """Makes a build that was listed; raises `BuildError` where that cannot be done."""
+    measurer: StoreBuildMeasurer
+    reporting: Reporting
 
     def look(self, lines: str) -> int:
         """Look at the builds in ``lines`` that are new, and return how many steps were found."""
@@ -236,7 +175,7 @@ class Looking:
             self.save(self.state)
             self._report()
         if new:
-            self.notice(f"New builds: {len(new)}. New steps: {found}.")
+            self._note(f"New builds: {len(new)}. New steps: {found}.")
         return found
 
     def _report(self) -> None:
@@ -244,7 +183,7 @@ class Looking:
             try:
                 self.reporting.report(step)
             except (OSError, DataError) as error:
-                self.notice(f"A step could not be reported and will be retried: {error}")
+                self._note(f"A step could not be reported and will be retried: {error}")
                 continue
             left = tuple(other for other in self.state.unreported if other is not step)
             self.state = attrs.evolve(self.state, unreported=left)
@@ -254,13 +193,13 @@ class Looking:
         """What the build after a new one is compared with, and the steps at the new one."""
         bases = self.state.bases
         try:
-            build, side = self.builds.measure(name)
+            build, side = self._measured(name)
         except BuildError as error:
-            self.notice(f"{name} is broken and was skipped: {error.message}")
+            self._note(f"{name} is broken and was skipped: {error.message}")
             return bases, []
         counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
         if not counted:
-            self.notice(f"{name} is broken and was skipped: no case has a count")
+            self._note(f"{name} is broken and was skipped: no case has a count")
             return bases, []
         steps: list[FoundStep] = []
         waiting: list[Base] = []
@@ -270,16 +209,14 @@ class Looking:
             if lost:
                 waiting.append(Base(base.build, lost))
             if lost and base is bases[-1]:  # later, it was said before
-                self.notice(f"{name}: not counted, so not compared: {_titles(lost)}")
+                self._note(f"{name}: not counted, so not compared: {_titles(lost)}")
             # A run can be large: an earlier one is loaded only for cases that are back.
-            before = self.builds.stored(base.build) if back else None
+            before = self._stored(base.build) if back else None
             if before is None:
                 continue
-            found = self.builds.compare(*(_only(side, back) for side in (before, side)))
+            found = self.measurer.compare(*(_only(side, back) for side in (before, side)))
             for why, keys in _incomparable(found):
-                self.notice(
-                    f"{name}: not comparable with {base.build.line}, {why}: {_titles(keys)}"
-                )
+                self._note(f"{name}: not comparable with {base.build.line}, {why}: {_titles(keys)}")
             suspects = [difference for difference in found.differences if difference.is_change]
             for step in self._verified(suspects, base.build, build):
                 causes = self.reporting.causes(step)
@@ -293,9 +230,9 @@ class Looking:
         if not suspects:
             return []
         try:
-            again = self.builds.verify(base, new, [suspect.key for suspect in suspects])
+            again = self._measured_again(base, new, [suspect.key for suspect in suspects])
         except BuildError as error:
-            self.notice(f"{new.line}: candidates cannot be verified: {error.message}")
+            self._note(f"{new.line}: candidates cannot be verified: {error.message}")
             return [*suspects]
         judged = {
             difference.key: difference
@@ -304,13 +241,57 @@ class Looking:
         }
         unknown = sum(suspect.key not in judged for suspect in suspects)
         if unknown:
-            self.notice(
+            self._note(
                 f"{new.line}: {unknown} of {len(suspects)} candidates cannot be verified: "
                 "they failed when measured again"
             )
         # The direction may be another one: what was seen first may have been an outlier.
         last = (judged.get(suspect.key, suspect) for suspect in suspects)
         return [difference for difference in last if difference.is_change]
+
+    def _note(self, text: str) -> None:
+        self.measurer.observer.note(text)
+
+    def _measured(self, line: str) -> tuple[SeenBuild, Side]:
+        build = self.make(line)
+        measured = self.measurer.measured([build])
+        if measured.run_id is None or not measured.is_sound:
+            raise DataError(
+                f"{line} was measured, but could not be stored, or its files changed meanwhile",
+                "The next build is compared with what is stored. Remove the cause first.",
+            )
+        last = SeenBuild(line, build.name, build.python or "", measured.run_id)
+        return last, measured.sides[build.name]
+
+    def _stored(self, last: SeenBuild) -> Side | None:
+        """What was measured of an earlier build; None where it was deleted meanwhile."""
+        store, number = self.measurer.store, last.run_id
+        run = store.load(number, details=False) if store.find(str(number)) is not None else None
+        if run is None or last.name not in run.builds:
+            self._note(f"Run {number} has no {last.name}: nothing to compare with.")
+            return None
+        return side_of(run, last.name, f"run {number}, {last.name}", number)
+
+    def _measured_again(
+        self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]
+    ) -> Comparison:
+        """Measure cases once more on both builds, then in other memory layouts."""
+        self._note(f"Measuring candidates once more: {len(keys)}")
+        request = self.measurer.request
+        labels = tuple(dict.fromkeys(key.path for key in keys))
+        again = attrs.evolve(
+            request,
+            selection=attrs.evolve(request.selection, only=labels),
+            settings=attrs.evolve(request.settings, times=False),
+        )
+        measurer = attrs.evolve(self.measurer, request=again)
+        # A command may call each build the same, say ``nightly``.
+        before = base.name if base.name != new.name else f"{base.name} before"
+        sides = measurer.measure([Build(before, base.python), Build(new.name, new.python)])
+        known = self._stored(base)
+        if known is not None and _torch_of(known) != _torch_of(sides[before]):
+            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
+        return measurer.check(measurer.compare(sides[before], sides[new.name]))
 
 
 def _only(side: Side, keys: Iterable[CaseKey]) -> Side:
@@ -353,3 +334,7 @@ def _step(
         verified=difference.verified,
         causes=causes,
     )
+
+
+def _torch_of(side: Side) -> tuple[str, str]:
+    return side.fingerprint.torch, side.fingerprint.torch_git

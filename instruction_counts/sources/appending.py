@@ -10,8 +10,8 @@ import ast
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from instruction_counts.core.api import GroupedBenchmark
@@ -84,6 +84,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
         raise _cannot_extend(path, groups) from None
     finally:
         temporary.unlink(missing_ok=True)
+        Path(cache_from_source(str(temporary))).unlink(missing_ok=True)
 
 
 def _content(path: Path) -> bytes:
@@ -98,14 +99,10 @@ def _content(path: Path) -> bytes:
 
 
 def _cases(path: Path) -> tuple[Case, ...] | None:
-    before = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True  # of a file that is there for a moment
     try:
         return load(str(path))
     except (UsageError, DefinitionError, DefinitionErrors):
         return None
-    finally:
-        sys.dont_write_bytecode = before
 
 
 def _cannot_extend(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> UsageError:

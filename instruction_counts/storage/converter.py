@@ -26,13 +26,10 @@ from instruction_counts.domain.outcomes import (
     TensorValue,
 )
 from instruction_counts.domain.records import Record
-from instruction_counts.reading.documents import is_deeper, one_of
-from instruction_counts.reading.structure import Mismatch, bounds_of, strict_converter
+from instruction_counts.reading.documents import one_of
+from instruction_counts.reading.structure import Mismatch, bounds_of, guarded, strict_converter
 
 _TABLES = (FunctionCost, CallCost, PythonFunction, OperatorCalls)
-
-_DEEPEST = 500
-"""Levels of metadata: all versions of Python can read and write so many."""
 
 
 # What has to be so beside types and bounds, for whoever takes values apart
@@ -75,7 +72,7 @@ def _make_converter() -> cattrs.Converter:
     converter.register_structure_hook_factory(_is_column, _reader_of_column)
     converter.register_structure_hook_factory(_is_table, _reader_of_table)
     converter.register_unstructure_hook_factory(_is_table, _writer_of_table)
-    converter.register_structure_hook_func(lambda kind: kind == dict[str, Any], _metadata)
+    # Metadata can be nested deeper than hooks.
     converter.register_unstructure_hook_func(lambda kind: kind == dict[str, Any], dict)
     converter.register_structure_hook_func(_is_subject, functools.partial(_subject, converter))
     converter.register_unstructure_hook_func(_is_subject, subject_values)
@@ -112,25 +109,22 @@ def _is_column(kind: Any) -> bool:
 
 
 def _reader_of_column(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
-    read = cols.homogenous_tuple_structure_factory(kind, converter)
+    read = guarded(cols.homogenous_tuple_structure_factory)(kind, converter)
     (hint, _) = get_args(kind)
     plain, is_optional = _scalar_of(hint)
     allowed = _SCALARS[plain] | ({type(None)} if is_optional else set())
     read_one = converter.get_structure_hook(hint)
 
     def hook(value: Any, _: Any) -> Any:
-        if not isinstance(value, list):
-            raise Mismatch("a list")
-        if not allowed.issuperset(map(type, value)):
-            return read(value, kind)
-        known = [part for part in value if part is not None]
-        try:
+        if isinstance(value, list) and allowed.issuperset(map(type, value)):
+            known = [part for part in value if part is not None]
             # As what is allowed is a range, and half a pair of surrogates is one in any text.
-            for part in ["".join(known)] if plain is str else [min(known), max(known)]:
-                read_one(part, hint)
-        except ValueError:
-            return read(value, kind)
-        return tuple(map(float, value) if plain is float else value)
+            ends = ["".join(known)] if plain is str else [min(known), max(known)] if known else []
+            with contextlib.suppress(Mismatch):
+                for part in ends:
+                    read_one(part, hint)
+                return tuple(map(float, value) if plain is float else value)
+        return read(value, kind)
 
     return hook
 
@@ -162,15 +156,7 @@ def _writer_of_table(kind: Any, _: cattrs.Converter) -> Callable[..., Any]:
     return lambda rows: {name: [getattr(row, name) for row in rows] for name in names}
 
 
-# Metadata and subjects
-
-
-def _metadata(value: Any, _: Any) -> Any:
-    if not isinstance(value, dict):
-        raise Mismatch("a mapping")
-    if is_deeper(value, _DEEPEST):
-        raise Mismatch(f"at most {_DEEPEST} levels", "more")
-    return value
+# Subjects
 
 
 def _is_subject(kind: Any) -> bool:

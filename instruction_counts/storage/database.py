@@ -145,8 +145,6 @@ class Database:
             if version == FORMAT:
                 return True
             found = f"of format {version}"
-        elif "alembic_version" in names:
-            found = "of an unreleased version of instruction-counts"
         elif self.path is not None and names:
             found = "of another program"
         else:

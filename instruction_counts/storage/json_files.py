@@ -20,7 +20,7 @@ import attrs
 
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
-from instruction_counts.reading.documents import Node, parsed_json, read_bytes
+from instruction_counts.reading.documents import Node, of_json, parsed_json, read
 from instruction_counts.reading.structure import Inline, require_version, structured
 from instruction_counts.storage.converter import CONVERTER
 from instruction_counts.system.files import write_output
@@ -31,10 +31,9 @@ T = TypeVar("T")
 SCHEMA_VERSION = 1
 _LARGEST_MIB = 2048
 """About 40,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
-_REMEDY = "Was it written by --output? If so, it is damaged or incomplete: measure again."
-_EDITED = (
-    "Was it edited, or written by another version of instruction-counts? Restore it, use that "
-    "version, or measure again; only JSON files that --output wrote can be read."
+_REMEDY = (
+    "Was it edited, cut, or written by another version of instruction-counts? Restore it, use "
+    "that version, or measure again; only JSON files that --output wrote can be read."
 )
 
 
@@ -56,26 +55,13 @@ def dumps(value: Any) -> str:
         ) from error
 
 
-def parsed(text: str) -> Any:
-    """What a text of JSON holds. Halves of surrogate pairs, which no file takes, become ``?``.
-
-    Raises:
-        ValueError, RecursionError: as `parsed_json`.
-    """
-    values = parsed_json(text)
-    if "\\ud" in text or "\\uD" in text:
-        whole = json.dumps(values, ensure_ascii=False).encode(errors="replace")
-        values = parsed_json(whole.decode())
-    return values
-
-
 def loads(text: str, kind: type[T]) -> T:
     """The value of class ``kind`` that `dumps` was given.
 
     Raises:
         ValueError, ValidationError, RecursionError: the text holds something else.
     """
-    return structured(Node(kind.__name__, parsed(text)), kind, CONVERTER)
+    return structured(Node(kind.__name__, parsed_json(text)), kind, CONVERTER)
 
 
 def packed(value: Any) -> bytes:
@@ -139,16 +125,10 @@ def from_json(text: str, name: str) -> Run:
     """A run from the text of a JSON file called ``name``.
 
     Raises:
-        DataError: the text is no JSON.
         ValidationError: it holds no run of this version; the place of each problem is named.
     """
     with no_garbage():
-        try:
-            return structured(Node(name, parsed(text), remedy=_EDITED), _File, CONVERTER).run
-        except ValueError as error:
-            raise DataError(f"{name} is not JSON: {error}", _REMEDY) from error
-        except RecursionError as error:
-            raise DataError(f"{name} is nested too deep", _REMEDY) from error
+        return _run(of_json(Node(name, remedy=_REMEDY), text))
 
 
 def read_json(path: Path, largest_mib: int = _LARGEST_MIB) -> Run:
@@ -157,19 +137,12 @@ def read_json(path: Path, largest_mib: int = _LARGEST_MIB) -> Run:
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
-    most = largest_mib << 20
-    data = read_bytes(path, most + 1)
-    if len(data) > most:
-        raise DataError(
-            f"{path} holds more than {largest_mib:,} MiB, unpacked",
-            "If it is a result file, measure its cases in several runs.",
-        )
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not JSON: {error}", _REMEDY) from error
-    del data  # the text alone can be large
-    return from_json(text, str(path))
+    with no_garbage():
+        return _run(read(path, _REMEDY, as_json=True, largest_mib=largest_mib))
+
+
+def _run(node: Node) -> Run:
+    return structured(node, _File, CONVERTER).run
 
 
 def is_file_name(text: str) -> bool:

@@ -33,7 +33,7 @@ class RunningRuns:
 
     def is_abandoned(self, run_id: int) -> bool:
         """Whether nobody works at a run (any more)."""
-        if run_id in self._held or not (lock := self._lock(run_id)):
+        if not (lock := self._lock(run_id)):
             return False
         lock.release()
         return True

@@ -22,7 +22,7 @@ from instruction_counts.domain.errors import DataError, UsageError, ValidationEr
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Status
 from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
-from instruction_counts.reading.documents import Node
+from instruction_counts.reading.documents import Node, parsed_json
 from instruction_counts.reading.structure import structured
 from instruction_counts.storage.converter import CONVERTER
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
@@ -32,7 +32,6 @@ from instruction_counts.storage.json_files import (
     loads,
     no_garbage,
     packed,
-    parsed,
     unpacked,
 )
 from instruction_counts.storage.running import RunningRuns
@@ -46,13 +45,16 @@ LAST = "last"
 """Names the newest stored run."""
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
+_BEHIND = 2**62
+"""Where a record stands until the order of all is known: behind those before it."""
 _FAILED = (Status.FAILED, Status.TIMEOUT)
 
 
 class Store:
     """The runs of a database; see `Store.open`.
 
-    All methods raise `DataError` where the database cannot be read or written.
+    All methods raise `DataError` where the database cannot be read or written; `add`, `finish`,
+    `load`, `delete`, `summary` and `tag` raise `UsageError` where there is no such run (any more).
     """
 
     def __init__(self, database: Database) -> None:
@@ -71,14 +73,7 @@ class Store:
         must_exist: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> Self:
-        """The store in a file, at a URL of PostgreSQL, or the user's own.
-
-        It is made where there is none, unless ``must_exist``.
-
-        Raises:
-            UsageError: there is none, or can be none.
-            DataError: it cannot be reached or written, is damaged, or has another format.
-        """
+        """The store in a file, at a URL of PostgreSQL, or the user's own: as `Database` has it."""
         return cls(Database(where, must_exist=must_exist, lock_timeout_s=lock_timeout_s))
 
     def __enter__(self) -> Self:
@@ -107,9 +102,6 @@ class Store:
 
         Returns the record as it can stay in memory: without its details, which `completed` reads
         again, also where a server has gone away since.
-
-        Raises:
-            UsageError: there is no such run.
         """
         with self._database.writing() as connection:
             _put_record(connection, run_id, record)
@@ -131,18 +123,14 @@ class Store:
         """Store how a run ended, and what is known of it only now.
 
         These are the final fingerprints and the order of cases. Cases that were not added are.
-
-        Raises:
-            UsageError: there is no such run.
         """
         row = _row(run, INTERRUPTED if interrupted else COMPLETE)
         with self._database.writing() as connection:
             if not connection.execute(update(runs).where(runs.c.id == run_id).values(row)).rowcount:
                 raise _no_such_run(run_id)
             # What the run does not hold, if there is anything, stays behind the rest.
-            behind = outcomes.c.position + len(run.cases)
             mine = update(outcomes).where(outcomes.c.run_id == run_id)
-            connection.execute(mine.values(position=behind))
+            connection.execute(mine.values(position=_BEHIND))
             for place, record in enumerate(run.cases):
                 move = update(outcomes).where(_is_case(run_id, *record.identity))
                 move = move.values(position=place)
@@ -171,9 +159,6 @@ class Store:
 
         Without ``details``, which are most of what there is to read, its records are ``stored_in``
         the run; see `completed`.
-
-        Raises:
-            UsageError: there is no such run.
         """
         with self._reading(run_id) as connection:
             head = _head(connection, run_id)
@@ -206,11 +191,7 @@ class Store:
         return record.with_details(self.details(record.stored_in, record.build, record.key))
 
     def delete(self, run_id: int) -> None:
-        """Remove a run with its tags.
-
-        Raises:
-            UsageError: there is no such run.
-        """
+        """Remove a run with its tags."""
         with self._database.writing() as connection:
             if not connection.execute(delete(runs).where(runs.c.id == run_id)).rowcount:
                 raise _no_such_run(run_id)
@@ -258,11 +239,7 @@ class Store:
             return tuple(found)
 
     def summary(self, run_id: int) -> RunSummary:
-        """One run.
-
-        Raises:
-            UsageError: there is no such run.
-        """
+        """One run."""
         found = next((run for run in self.summaries() if run.id == run_id), None)
         if found is None:
             raise _no_such_run(run_id)
@@ -306,7 +283,7 @@ class Store:
         found = []
         with self._database.reading() as connection:
             for row in connection.execute(wanted).mappings():
-                values = {**row, "label": parsed(row["label"])}
+                values = {**row, "label": parsed_json(row["label"])}
                 with contextlib.suppress(ValidationError):
                     found.append(structured(Node(self.name, values), CaseKey, CONVERTER))
         return tuple(found)
@@ -335,7 +312,7 @@ class Store:
             select(outcomes.c.run_id, outcomes.c.case_digest, outcomes.c.document)
             .join_from(outcomes, runs)
             .where(outcomes.c.case_digest.in_(wanted))
-            .order_by(runs.c.started_at, runs.c.id, outcomes.c.position)
+            .order_by(runs.c.started_at, runs.c.id, outcomes.c.position, outcomes.c.id)
         ).all()
         for run_id, of_run in itertools.groupby(rows, key=lambda row: int(row.run_id)):
             with self._understood(run_id):
@@ -385,7 +362,7 @@ class Store:
         """Give a run a name; with ``force`` one that another run has.
 
         Raises:
-            UsageError: there is no such run, it can be no tag, or another run has it.
+            UsageError: it can be no tag, or another run has it.
         """
         # It would be taken for a number, an option, a file, or a build of a run.
         taken = name.isdecimal() or name.startswith("-") or ":" in name or is_file_name(name)
@@ -478,10 +455,9 @@ def _put_record(connection: Connection, run_id: int, record: Record) -> None:
     mine = _is_case(run_id, *record.identity)
     if connection.execute(update(outcomes).where(mine).values(values)).rowcount:
         return
-    after_last = select(func.coalesce(func.max(outcomes.c.position) + 1, 0))
     place = {
         "run_id": run_id,
-        "position": connection.scalar(after_last.where(outcomes.c.run_id == run_id)),
+        "position": _BEHIND,
         "case_digest": digest_of(record.key),
         "build": searchable(record.build),
     }

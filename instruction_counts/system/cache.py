@@ -53,8 +53,7 @@ def key_of(*parts: str) -> str:
 class Cache:
     """A folder of entries; for several threads and processes at once.
 
-    Above ``limit_bytes`` the least recently used entries are removed, but none that this process
-    has used: it may be about to use it again.
+    Above ``limit_bytes`` the least recently used entries are removed, but never the last one.
 
     Raises:
         UsageError: the folder cannot be made, or is not ours: code in it would run.
@@ -63,7 +62,6 @@ class Cache:
     def __init__(self, root: Path | None = None, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.root = cache_root() if root is None else root.absolute()
         self._limit_bytes = limit_bytes
-        self._in_use: set[Path] = set()
         take(self.root, f"Set {VARIABLE} to an empty folder that you own.", is_cache=True)
 
     def find(
@@ -71,12 +69,10 @@ class Cache:
     ) -> Path | None:
         """The entry if it is there, whole and current, marked as used now."""
         path = self.root / kind / key
-        self._in_use.add(path)
         with contextlib.suppress(OSError):  # removed by another process just now
             if path.is_dir() and _is_whole(path) and is_current(path):
                 os.utime(path)
                 return path
-        self._in_use.discard(path)
         return None
 
     def entry(
@@ -108,7 +104,7 @@ class Cache:
         return tuple(Usage(kind, len(found), sum(found)) for kind, found in sizes.items())
 
     def clear(self, kind: str | None = None) -> None:
-        """Remove the entries of one kind, or all, but those in use here.
+        """Remove the entries of one kind, or all.
 
         Raises:
             UsageError: there is no such kind.
@@ -130,7 +126,6 @@ class Cache:
             build(folder)
             self._remove(path)  # there, but no longer current
             _size_file(path).write_text(f"{_bytes_in(folder)}", encoding="utf-8")
-            self._in_use.add(path)
             folder.replace(path)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -156,8 +151,9 @@ class Cache:
                 with contextlib.suppress(OSError):  # removed by another process just now
                     entries.append((path.stat().st_mtime_ns, _bytes_in(path), path))
         excess = sum(size for _, size, _ in entries) - self._limit_bytes
-        for _, size, path in sorted(entries):
-            if excess > 0 and self._remove(path):
+        for _, size, path in sorted(entries)[:-1]:
+            if excess > 0:
+                self._remove(path)
                 excess -= size
 
     def _sweep(self, kind: str) -> None:
@@ -169,17 +165,13 @@ class Cache:
                     with locked(entry, patience_s=0):
                         shutil.rmtree(folder, ignore_errors=True)
 
-    def _remove(self, path: Path) -> bool:
-        """Remove an entry, unless it is in use here; whether it was removed."""
-        if path in self._in_use:
-            return False
+    def _remove(self, path: Path) -> None:
         # Renamed first, so that nobody finds half of an entry.
         hidden = path.with_name(f".old-{path.name}-{os.getpid()}")
         with contextlib.suppress(OSError):
             path.replace(hidden)
         _size_file(path).unlink(missing_ok=True)
         shutil.rmtree(hidden, ignore_errors=True)
-        return True
 
     def _kinds(self) -> tuple[str, ...]:
         folders = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())

@@ -61,26 +61,19 @@ def test_what_cannot_be_predicted_says_why(
     assert message in program.error(results, *args)
 
 
-@pytest.fixture
-def mixed(tmp_path: Path) -> str:
-    """A run of two models, of which one has a backward pass."""
-    path = tmp_path / "result.json"
-    records = [
-        layer_record("one", cost(700), {"With": 1}, **BACKWARD),
-        layer_record("two", cost(300), {"Without": 2}),
-    ]
-    path.write_text(to_json(make_run(*records)))
-    return str(path)
-
-
-def test_a_model_without_backward_is_not_shown_as_one_with_it(mixed: str, program: Program) -> None:
+def test_a_model_without_backward_is_not_shown_as_one_with_it(
+    tmp_path: Path, program: Program
+) -> None:
     """Where it is asked for, nothing is printed, and the remedy is how to measure it."""
+    path = tmp_path / "result.json"
+    both = layer_record("one", cost(700), {"With": 1}, **BACKWARD)
+    path.write_text(to_json(make_run(both, layer_record("two", cost(300), {"Without": 2}))))
     for others in ([], ["--model", "With"]):
-        err = program.error(mixed, "--autograd", "backward", *others, "--model", "Without")
+        err = program.error(path, "--autograd", "backward", *others, "--model", "Without")
         assert "has no layers of Without in python, backward" in err
         assert "--backward" in err
     # Where none is asked for by its name, it does not hide those that were measured so.
-    answer = program(mixed, "--autograd", "backward")
+    answer = program(path, "--autograd", "backward")
 
     assert 0 == answer.code
     assert "With" in answer.out

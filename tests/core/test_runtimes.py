@@ -5,55 +5,21 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 
-import attrs
 import pytest
 
 from instruction_counts.core.api import GroupedSetup, GroupedStmts
 from instruction_counts.core.errors import DefinitionError
-from instruction_counts.core.expand import materialize
-from instruction_counts.core.runtimes import Grouped, Runtime, register, unregister
+from instruction_counts.core.runtimes import Runtime, register, unregister
 from instruction_counts.core.types import Language, RuntimeMode
-
-
-@attrs.frozen
-class _Fused(Runtime):
-    """Fuses what the statement does."""
-
-    def stmt(self, group: Grouped, language: Language) -> str | None:
-        """Call it."""
-        del language
-        assert group.signature is not None
-        return f"{group.signature.output} = fused({', '.join(group.signature.args)})"
-
-    def setup(self, group: Grouped, language: Language) -> str:
-        """Make it."""
-        return f"fused = fuse(lambda x: {group.stmt(language)!r})"
 
 
 @pytest.fixture
 def fused() -> Iterator[Runtime]:
     """A runtime for Python alone, as long as a test runs."""
-    runtime = _Fused(RuntimeMode.new("FUSED", "Fused"), (Language.PYTHON,))
+    runtime = Runtime(RuntimeMode.new("FUSED", "Fused"), (Language.PYTHON,))
     register(runtime)
     yield runtime
     unregister(runtime)
-
-
-def test_a_registered_runtime_gives_cases_of_its_own(fused: Runtime) -> None:
-    """Beside the eager ones, in the languages that it has."""
-    setup = GroupedSetup("x = 1", "auto x = 1;")
-    group = GroupedStmts("y = x", "auto y = x;", setup, "f(x) -> y", runtimes=("fused",))
-
-    cases = materialize({("a",): group})
-
-    modes = [(case.autolabels.runtime, case.autolabels.language) for case in cases]
-    assert [
-        (RuntimeMode.EAGER, Language.PYTHON),
-        (RuntimeMode.EAGER, Language.CPP),
-        (fused.mode, Language.PYTHON),
-    ] == modes
-    assert "y = fused(x)" == cases[2].timer_args.stmt
-    assert cases[2].timer_args.setup.startswith("x = 1\n\nfused = fuse(")
 
 
 def test_a_mode_is_itself_after_a_round_trip(fused: Runtime) -> None:

@@ -26,13 +26,10 @@ SHAPED_TEXT = st.text("fabxy_ ,()->\nNone1", max_size=30)
     ("text", "expected"),
     [
         ("f(x) -> y", Signature(("x",), "y")),
-        ("f(x, y_float) -> z", Signature(("x", "y_float"), "z")),
         ("f(x, w) -> None", Signature(("x", "w"), None)),
         ("f() -> y", Signature((), "y")),
-        ("f() -> None", Signature((), None)),
         ("  f(a,b)->c\n", Signature(("a", "b"), "c")),
         ("f( a ,  b )  ->\tc ", Signature(("a", "b"), "c")),
-        ("f(f) -> f", Signature(("f",), "f")),
     ],
 )
 def test_a_signature_names_its_inputs_and_its_output(text: str, expected: Signature) -> None:

@@ -27,7 +27,6 @@ SHAPED_TEXT = st.lists(
     ("language", "heading"),
     [
         (Language.PYTHON, "# @a label (1)"),
-        (Language.PYTHON, "    # @ a label (1)  "),
         (Language.PYTHON, "#@a label (1)"),
         (Language.CPP, "// @a label (1)"),
         (Language.CPP, "\t//  @a label (1)"),
@@ -43,7 +42,6 @@ def test_a_heading_is_a_comment_with_an_at_sign(language: Language, heading: str
     [
         (Language.PYTHON, "// @label"),
         (Language.CPP, "# @label"),
-        (Language.PYTHON, "x @ y"),
         (Language.PYTHON, "x + y  # @label"),
         (Language.CPP, "x + y; // @label"),
     ],

@@ -7,9 +7,7 @@ case cannot take pytest with it.
 from __future__ import annotations
 
 import json
-import os
 import runpy
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -24,8 +22,8 @@ from definitions import compiled, standard
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import Case, Language
+from tests.process import ROOT, called
 
-ROOT = Path(__file__).resolve().parents[2]
 CASES = [
     case
     for definitions in (standard.BENCHMARKS, compiled.BENCHMARKS, foreign.BENCHMARKS)
@@ -40,15 +38,9 @@ def test_every_python_case_runs() -> None:
 
     What torch compiles is traced, and executed without a C++ compiler.
     """
-    child = subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=600,
-    )
+    child = called([sys.executable, __file__], variables={"PYTHONPATH": str(ROOT)})
 
+    assert 0 == child.returncode, child.stderr
     assert json.loads(child.stdout) == {case.title: "ran" for case in CASES}
 
 

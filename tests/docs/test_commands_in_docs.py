@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 import instruction_counts.cli as command_line
+from instruction_counts.domain.errors import DataError
 from tests.process import ROOT, called
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -134,48 +135,29 @@ LINES = list(_lines())
 OWN = list({tuple(line.arguments): line for line in LINES if line.arguments is not None}.values())
 
 
-def _context(command: click.Command) -> click.Context:
-    """As the program makes it: a command keeps the help option that it had first."""
-    return click.Context(command, info_name="main.py", **command.context_settings)
-
-
-def _problem(arguments: list[str]) -> str:
-    """Why the command line would refuse these arguments, or nothing; files need not exist."""
-    command: click.Command = command_line._main
-    context = _context(command)
-    while isinstance(command, click.Group):
-        if not arguments or arguments[0].startswith("-"):
-            if arguments and arguments[0] in {"--help", "-h", "--version"}:
-                return ""
-            arguments = ["run", *arguments]
-        name, found, arguments = command.resolve_command(context, arguments)
-        assert found is not None
-        command, context = found, click.Context(found, info_name=name, parent=context)
-        if arguments in (["--help"], ["-h"]) or (isinstance(found, click.Group) and not arguments):
-            return ""
-    values, extra, _ = command.make_parser(context).parse_args(list(arguments))
-    if extra:
-        return f"unexpected: {' '.join(extra)}"
-    for parameter in command.get_params(context):
-        value = values.get(parameter.name or "")
-        if value is None or value == () or "UNSET" in repr(value):
-            if parameter.required:
-                return f"missing: {parameter.human_readable_name}"
-        elif not isinstance(parameter.type, click.Path | click.File):
-            parameter.type_cast_value(context, value)
-    return ""
+def _parse(arguments: list[str]) -> None:
+    command, context = command_line._main, None
+    while True:
+        context = command.make_context(command.name, arguments, context)
+        if not isinstance(command, click.Group):
+            return
+        rest = [*context._protected_args, *context.args]
+        _, command, arguments = command.resolve_command(context, rest)
 
 
 @pytest.mark.parametrize("line", OWN, ids=lambda line: " ".join(line.words))
 def test_a_command_parses(line: Line) -> None:
     """Its options exist, and its arguments are valid."""
-    assert line.arguments is not None
+    arguments = list(line.arguments or [])
+    problem = ""
     try:
-        problem = _problem(line.arguments)
+        _parse(arguments)
+    except (click.exceptions.Exit, DataError):  # help, and a file that is not there
+        pass
     except click.ClickException as error:
         problem = error.format_message()
 
-    assert problem == "", line
+    assert not problem or "does not exist" in problem, line
 
 
 def test_every_other_command_is_known() -> None:
@@ -205,7 +187,10 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 def test_every_option_that_is_named_exists() -> None:
     """In the text between the blocks, in some command."""
-    known = {*_options(command_line._main, _context(command_line._main)), *FOREIGN_OPTIONS}
+    main = command_line._main
+    # A command keeps the help option that it had first.
+    context = click.Context(main, **main.context_settings)
+    known = {*_options(main, context), *FOREIGN_OPTIONS}
     named = {
         (str(page.relative_to(ROOT)), option)
         for page in PAGES

@@ -1,13 +1,13 @@
-"""Records: the identity of a measured case, and the values inside it."""
+"""Records: the identity of a measured case; failures."""
 
 from __future__ import annotations
 
 import pytest
 
-from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.core.types import Language
 from instruction_counts.domain.outcomes import Failure, FailureKind, Status
 from instruction_counts.domain.records import Record
-from tests.fakes import OK, failed, make_case, make_record
+from tests.fakes import OK, failed, make_case
 
 
 def test_a_record_has_the_identity_of_its_case() -> None:
@@ -17,23 +17,6 @@ def test_a_record_has_the_identity_of_its_case() -> None:
 
     assert ("new", case.key) == record.identity
     assert ("x - y", "x = y = 1", "") == (record.stmt, record.setup, record.global_setup)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        make_record("b"),
-        make_record("a", build="new"),
-        make_record("a", language=Language.CPP),
-        make_record("a", runtime=RuntimeMode.JIT),
-        make_record("a", autograd=AutogradMode.FORWARD_BACKWARD),
-        make_record("a", num_threads=2),
-    ],
-)
-def test_each_mode_is_part_of_the_identity(other: Record) -> None:
-    """Two of them are never taken for one; code and outcome are no part of it."""
-    assert make_record("a").identity != other.identity
-    assert make_record("a").identity == make_record("a", stmt="other", outcome=failed()).identity
 
 
 # Failures

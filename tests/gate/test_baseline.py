@@ -147,9 +147,7 @@ def test_there_is_one_case_a_line_in_a_stable_order() -> None:
             "$.cases[0].spread\n  found     99999999 (int)\n  expected  at most 100, the count",
         ),
         ({"layout_spread": 101}, "$.cases[0].layout_spread\n  found     101 (int)"),
-        ({"time": 1}, '$.cases[0].time\n  found     a field "time"'),
         ({"layers": {"magic": 100}}, "$.cases[0].layers.magic"),
-        ({"executed": {}}, '$.cases[0].executed\n  found     none\n  expected  a field "python"'),
         (
             {"executed": {**NOTHING, "operators": {"aten::mm": 0}}},
             'operators["aten::mm"]\n  found     0 (int)\n  expected  a whole number, at least 1',
@@ -172,11 +170,8 @@ def test_what_was_edited_wrongly_is_named_with_its_place(
     ("text", "message"),
     [
         ("<<<<<<< HEAD", "1:1: $\n  found     Expecting value\n  expected  JSON"),
-        ("[]", "$\n  found     [] (list)\n  expected  a mapping"),
-        ("{}", '$\n  found     none\n  expected  a field "baseline_version"'),
         ('{"baseline_version": 2}', "$.baseline_version\n  found     2 (int)\n  expected  1,"),
         ('{"baseline_version": 1}', '$\n  found     none\n  expected  a field "engine"'),
-        ('{"baseline_version": 1,\n"cases": [],\n"cases": []}', '"cases" twice in a mapping'),
         # As after a merge that took both sides.
         pytest.param(
             json.dumps({**document(), "cases": document()["cases"] * 2}), "unique cases", id="twice"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,11 +14,12 @@ from pathlib import Path
 import attrs
 import pytest
 
+from tests.process import ROOT, called
+
 pytest.importorskip("hatchling")
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 LIKE_PYTORCH = ROOT / "tests" / "fixtures" / "like_pytorch.py"
 
 
@@ -39,16 +39,8 @@ class Installed:
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment in the empty directory."""
-        variables = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
-        return subprocess.run(
-            [self.environment / "bin" / command[0], *command[1:]],
-            cwd=self.empty,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=3000,
-        )
+        program = str(self.environment / "bin" / command[0])
+        return called([program, *command[1:]], self.empty, {"PYTHONPATH": ""})
 
     def output_of(self, *command: str) -> str:
         """What a program that succeeds prints."""
@@ -84,9 +76,7 @@ def built(folder: Path) -> Path:
 
 def pip(*args: str) -> None:
     """Run pip, and show what it says where it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *args], capture_output=True, text=True, check=False
-    )
+    done = called([sys.executable, "-m", "pip", *args])
     assert 0 == done.returncode, done.stdout + done.stderr
 
 

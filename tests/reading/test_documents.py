@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.domain.errors import DataError, ValidationError
+from instruction_counts.domain.errors import DataError
 from instruction_counts.reading import documents
 from instruction_counts.reading.documents import Node, read_bytes
 
@@ -88,9 +88,8 @@ TRAILING_COMMA = (
         ("{a: 1}", "a.json:1:2: $\n  found     Expecting property name enclosed in double quotes"),
         ("[1]\n\n1", "a.json:3:1: $\n  found     Extra data"),
         ("[NaN]", "NaN is not a number in JSON"),
-        ('{"a":\n"\\ud83d"}', "a.json: $\n  found     an unpaired surrogate"),
         (f"[{'1' * 5000}]", "Exceeds the limit"),
-        ("[" * 30_000 + "]" * 30_000, "a.json: $\n  found     more than 100 levels of nesting"),
+        ("[" * 30_000 + "]" * 30_000, "a.json: $\n  found     more than 500 levels of nesting"),
         ('{"a": 1,\n"a": 2}', '"a" twice in a mapping'),
     ],
 )
@@ -99,9 +98,10 @@ def test_what_is_no_json_is_refused_with_its_line(tmp_path: Path, text: str, exp
     path = tmp_path / "a.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        documents.read(path)
+        documents.read(path, "Do this.")
 
     assert expected in str(caught.value)
+    assert "Do this." == caught.value.remedy
 
 
 def test_a_node_knows_its_line_and_path(read: Callable[[str], Node]) -> None:
@@ -167,19 +167,5 @@ def test_a_device_without_an_end_is_read_up_to_the_limit() -> None:
 def test_what_cannot_be_unpacked_is_reported(tmp_path: Path, content: bytes) -> None:
     """With the remedy."""
     (tmp_path / "a.gz").write_bytes(content)
-    with pytest.raises(DataError, match="cannot be unpacked: ") as caught:
-        read_bytes(tmp_path / "a.gz", 1000)
-
-    assert "copy it again" in caught.value.remedy
-
-
-def test_a_document_that_unpacks_to_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As one that is as large itself."""
-    path = tmp_path / "check.json.gz"
-    path.write_bytes(gzip.compress(b" " * (3 << 20)))
-    monkeypatch.setattr(documents, "_LARGEST", 1 << 20)
-
-    with pytest.raises(ValidationError, match="a file of at most 1 MiB"):
-        documents.read(path, as_json=True)
+    with pytest.raises(DataError, match=r"cannot be unpacked: .*\n  Copy it again"):
+        read_bytes(tmp_path / "a.gz", 1000, "Copy it again.")

@@ -15,18 +15,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Silent
 from instruction_counts.report.history import bisection
 from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
 from instruction_counts.session.bisecting import Found, bisect, only_case
+from instruction_counts.session.build_series import StoreBuildMeasurer
+from instruction_counts.session.comparing import ComparisonRequest
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
+from tests.session.fakes import FakeRecorder
 
 RECORD = make_record("add", language=Language.CPP)
 KEY = RECORD.key
@@ -34,43 +38,39 @@ Place = tuple[int, int, tuple[int, ...]]
 
 
 @attrs.define
-class FakeBuildMeasurer:
+class FakeBuildMeasurer(StoreBuildMeasurer):
     """Builds whose counts are given by name; those of None do not start, text fails the case.
 
     Other memory layouts move counts by ``layouts``; first readings can lie off by ``outliers``.
     """
 
-    counts: Mapping[str, int | str | None]
+    counts: Mapping[str, int | str | None] = attrs.field(factory=dict)
     layouts: tuple[int, ...] = (0, 0)
     stored: frozenset[str] = frozenset()
     outliers: Mapping[str, int] = attrs.field(factory=dict)
     noise: Callable[[], int] = lambda: 0
     fault_of_pairs: str = ""
     """How two builds end that are measured together: they do not start, or a text."""
-    measured: list[str] = attrs.field(factory=list)
-    is_sound: bool = True
+    names: list[str] = attrs.field(factory=list)
+    """Of the builds that were measured."""
 
     def known(self, build: Build) -> Side | None:
-        """See `BuildMeasurer`."""
+        """See `StoreBuildMeasurer`."""
         if self.counts[build.name] is None:
             raise BuildError(f"{build.name} cannot import torch", "Install it.")
         return self._side(build) if build.name in self.stored else None
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """See `BuildMeasurer`."""
+        """See `StoreBuildMeasurer`."""
         fault = self.fault_of_pairs if len(builds) > 1 else ""
         if fault == "gone":
             raise BuildError("gone", "Make it again.")
         sides = {build.name: self._side(build, fault) for build in builds}
-        self.measured += sides
+        self.names += sides
         return sides
 
-    def compare(self, base: Side, new: Side) -> Comparison:
-        """See `BuildMeasurer`."""
-        return compare(base, new)
-
     def check(self, comparison: Comparison) -> Comparison:
-        """See `BuildMeasurer`."""
+        """See `StoreBuildMeasurer`."""
         counts = [
             [{KEY: self._count(side.title) + more} for more in self.layouts]
             for side in (comparison.base, comparison.new)
@@ -80,7 +80,7 @@ class FakeBuildMeasurer:
     def _side(self, build: Build, fault: str = "") -> Side:
         count = self.counts[build.name]
         fault = count if isinstance(count, str) else fault
-        first = build.name not in self.measured
+        first = build.name not in self.names
         more = self.outliers.get(build.name, 0) if first else 0
         outcome = failed(message=fault) if fault else outcome_of(self._count(build.name) + more)
         return Side(build.name, "fork", FINGERPRINT, {KEY: attrs.evolve(RECORD, outcome=outcome)})
@@ -93,7 +93,9 @@ class FakeBuildMeasurer:
 
 def measurer_of(counts: Sequence[int | str | None], **more: Any) -> FakeBuildMeasurer:
     """Builds that cost so much, called b0, b1 and so on."""
-    return FakeBuildMeasurer({f"b{place}": count for place, count in enumerate(counts)}, **more)
+    named = {f"b{place}": count for place, count in enumerate(counts)}
+    store: Any = FakeRecorder()
+    return FakeBuildMeasurer(ComparisonRequest(""), store, Silent(), counts=named, **more)
 
 
 def searched(measurer: FakeBuildMeasurer) -> Found:
@@ -175,7 +177,15 @@ def test_builds_that_do_not_differ_take_two_measurements() -> None:
     measurer = measurer_of([10_000, *range(10_001, 10_059), 10_000])
 
     assert () == searched(measurer).changes
-    assert ["b0", "b59"] == measurer.measured
+    assert ["b0", "b59"] == measurer.names
+
+
+def test_an_outlier_is_measured_again_once() -> None:
+    """The intervals beside it are judged by what came out then."""
+    measurer = measurer_of([1000] * 9, outliers={"b8": 5000})
+
+    assert () == searched(measurer).changes
+    assert 2 == measurer.names.count("b8")
 
 
 def test_one_change_takes_the_logarithm_of_the_builds() -> None:
@@ -183,7 +193,7 @@ def test_one_change_takes_the_logarithm_of_the_builds() -> None:
     measurer = measurer_of([1000] * 700 + [2000] * 324)
 
     assert [(699, 700, ())] == places_in(searched(measurer))
-    assert len(measurer.measured) <= 2 + 10 + 2
+    assert len(measurer.names) <= 2 + 10 + 2
 
 
 def test_each_build_is_measured_once_before_it_is_verified() -> None:
@@ -193,7 +203,7 @@ def test_each_build_is_measured_once_before_it_is_verified() -> None:
 
     assert 4 == len(found.changes)
     assert [0, 1, 2, 3, 4] == [*found.measured]
-    assert 5 + 8 == len(measurer.measured) == found.measurements
+    assert 5 + 8 == len(measurer.names) == found.measurements
 
 
 @pytest.mark.parametrize(
@@ -242,7 +252,7 @@ def test_a_change_is_verified_in_other_layouts() -> None:
     measurer = measurer_of([1000, 1000, 1100, 1100], layouts=(0, 150))
 
     assert () == searched(measurer).changes
-    assert len(measurer.measured) < 12
+    assert len(measurer.names) < 12
 
 
 def test_what_is_known_is_not_measured() -> None:
@@ -252,7 +262,7 @@ def test_what_is_known_is_not_measured() -> None:
     found = searched(measurer)
 
     assert [(3, 4, ())] == places_in(found)
-    assert ["b3", "b4"] == measurer.measured
+    assert ["b3", "b4"] == measurer.names
     assert (2, 5) == (found.measurements, found.reused)
 
 

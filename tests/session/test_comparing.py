@@ -121,9 +121,17 @@ def test_what_children_call_changed_has_to_be_changed_in_fresh_servers(
     assert expected == judged(program, fresh)
 
 
-@pytest.mark.parametrize("measured", [("base",), ("new",), ("base", "new")], ids=" and ".join)
+@pytest.mark.parametrize(
+    ("measured", "layouts", "is_verified"),
+    [
+        (("base",), None, False),
+        (("new",), None, False),
+        (("base", "new"), None, True),
+        (("base", "new"), 0, False),
+    ],
+)
 def test_suspects_are_counted_again_where_both_sides_are_measured(
-    measured: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    measured: tuple[str, ...], layouts: int | None, *, is_verified: bool
 ) -> None:
     """A stored count has one layout, and no build that could be counted in another."""
     costs = {"base": 1000, "new": 2000}
@@ -133,7 +141,7 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
         name: side(make_record("a", outcome=counted(count)), engine="fake")
         for name, count in costs.items()
     }
-    request = ComparisonRequest(Given(), stores=False)
+    request = ComparisonRequest(Given(), layouts=layouts, stores=False)
     with fake_engines(engines), LazyStore("/nowhere/runs.db") as runs:
         base, new = (builds.get(name, sides[name]) for name in costs)
         found = compare_sides(
@@ -141,4 +149,4 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
         ).comparison
 
     assert [Verdict.WORSE] == [difference.verdict for difference in found.differences]
-    assert (found.layouts > 0) is (len(measured) == 2)
+    assert (found.layouts > 0) is is_verified

@@ -27,13 +27,4 @@ def test_what_is_another_case_has_another_label(
         NEG, Overrides(dtypes=dtypes), {"input": ("N", 64)}, [16, 32], {}, named=named
     )
     assert ("arithmetic", "torch.neg", *expected) == next(iter(found[16]))
-
-
-def test_the_size_of_a_case_is_known() -> None:
-    """Whatever its label; a label has one size."""
-    found = over_sizes(NEG, Overrides(), {"input": ("N", 64)}, [16, 32], {}, named=True)
-    assert [(16, (16, 64)), (32, (32, 64))] == [
-        (size, record.subject.shapes["input"])
-        for size, several in found.items()
-        for record in several.values()
-    ]
+    assert [(32, 64)] == [group.subject.shapes["input"] for group in found[32].values()]

@@ -79,10 +79,14 @@ def test_records_are_in_the_order_of_the_definitions() -> None:
 )
 def test_anything_else_is_measured(done: Record) -> None:
     """What failed, lacks what is asked for, has other code by now, or was another case."""
-    engine = FakeEngine()
+    engine = FakeEngine({("a",): [OK, KeyboardInterrupt()]})
     measure([make_order("a")], engine, make_run(done))
+    (order,) = {call.order for call in engine.calls}
+    run, interrupted = measure([order], engine, make_run(done))
 
-    assert {"a"} == labels_asked_for(engine)
+    # Until it is measured, nothing is known of it.
+    assert interrupted
+    assert (order.build.name, order.case.key) not in {record.identity for record in run.cases}
 
 
 @pytest.mark.parametrize(

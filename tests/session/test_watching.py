@@ -5,24 +5,23 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.builds.configured import parse_build
-from instruction_counts.cli import console
 from instruction_counts.cli.watch_command import StepReporting
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
@@ -40,58 +39,51 @@ from instruction_counts.session.watch_state import (
 from instruction_counts.session.watching import (
     Looking,
     Reporting,
-    WatchedBuilds,
     WatchRequest,
 )
 from instruction_counts.storage.store import Store
 from tests.builders import cpp, side
 from tests.fakes import FINGERPRINT, make_record
-from tests.history.made import outcome_of, run_of
+from tests.history.made import outcome_of
+from tests.session.fakes import Remarks
 
 
 @attrs.define
-class FakeWatchedBuilds(WatchedBuilds):
-    """Builds with what is measured of each; those of None are broken.
+class FakeMeasurer(StoreBuildMeasurer):
+    """Builds by their names, with what is measured of each: first, and ``again``.
 
-    ``again`` are the second readings that are others; builds that are ``gone`` have none.
+    Builds that are ``gone`` cannot be measured again. What was measured is remembered.
     """
 
-    sides: Mapping[str, Side | None]
+    sides: Mapping[str, Side] = attrs.field(factory=dict)
     again: Mapping[str, Side] = attrs.field(factory=dict)
     gone: frozenset[str] = frozenset()
-    verifications: list[tuple[str, str]] = attrs.field(factory=list)
-    loaded: list[str] = attrs.field(factory=list)
-    make: Callable[[str], Build] = parse_build
-    measurer: Any = None
+    stores: bool = True
+    asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
 
-    def measure(self, line: str) -> tuple[SeenBuild, Side]:
-        """What is known of it."""
-        side = self.sides[line]
-        if side is None:
-            raise BuildError(f"{line} has no torch", "Install it.")
-        return SeenBuild(line, line, f"/{line}/python", 1), side
+    def measured(self, builds: Sequence[Build]) -> MeasuredRun:
+        """A run of the cases that are selected."""
+        only, names = self.request.selection.only, [build.name for build in builds]
+        self.asked.append((only, names))
+        if len(builds) > 1 and self.gone.intersection(names):
+            raise BuildError("a build is gone", "Make it again.")
+        known = {**self.sides, **self.again} if len(builds) > 1 else self.sides
+        sides = {name: known[name.removesuffix(" before")] for name in names}
+        records = (
+            attrs.evolve(record, build=name)
+            for name, side in sides.items()
+            for key, record in side.records.items()
+            if key.path in (only or {key.path})
+        )
+        fingerprints = {name: side.fingerprint for name, side in sides.items()}
+        run = Run("0.1.0", sides[names[0]].engine, fingerprints, tuple(records))
+        return MeasuredRun(run, (), self.store.import_run(run) if self.stores else None)
 
-    def stored(self, last: SeenBuild) -> Side | None:
-        """The same."""
-        self.loaded.append(last.name)
-        return self.sides[last.name]
-
-    def compare(self, base: Side, new: Side) -> Comparison:
-        """Of all of it."""
-        return compare(base, new)
-
-    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
-        """By the second readings."""
-        if base.name in self.gone:
-            raise BuildError(f"{base.name} is gone", "Make it again.")
-        self.verifications.append((base.name, new.name))
-        sides = [self.again.get(build.name) or self.sides[build.name] for build in (base, new)]
-        kept = [
-            attrs.evolve(side, records={key: side.records[key] for key in keys})
-            for side in sides
-            if side is not None
-        ]
-        return verified(compare(*kept), *([counts_of(side)] for side in kept))
+    def check(self, comparison: Comparison) -> Comparison:
+        """In one more layout, which moves nothing."""
+        return verified(
+            comparison, *([counts_of(side)] for side in (comparison.base, comparison.new))
+        )
 
 
 def counts_of(side: Side) -> dict[CaseKey, int]:
@@ -115,24 +107,38 @@ def costing(*counts: int | None) -> dict[str, Side | None]:
 
 
 @attrs.define
-class Watch:
-    """A look at builds, what is reported of them, and what is noticed."""
+class Watch(Remarks):
+    """A watch over builds that come one after the other, and what is reported and noticed."""
 
-    steps: list[FoundStep] = attrs.field(factory=list)
-    notices: list[str] = attrs.field(factory=list)
+    store: Store
     state: State = attrs.field(factory=lambda: State("w"))
+    steps: list[FoundStep] = attrs.field(factory=list)
+    notes: list[str] = attrs.field(factory=list)
+    asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
 
-    @classmethod
-    def over(cls, builds: FakeWatchedBuilds | Mapping[str, Side | None]) -> Watch:
-        """One that looked at all of them."""
-        watch = cls()
-        if not isinstance(builds, FakeWatchedBuilds):
-            builds = FakeWatchedBuilds(builds)
-        looking = Looking(watch.state, builds, watch, lambda _: None, watch.notices.append)
-        assert looking.look("\n".join(builds.sides)) == len(watch.steps)
-        watch.state = looking.state
-        watch.notices.pop()
-        return watch
+    def over(self, builds: Mapping[str, Side | None], **more: Any) -> Self:
+        """Look at all of them."""
+        looking = self.looking(builds, self, **more)
+        assert looking.look("\n\n ".join([*builds, *builds])) == len(self.steps)
+        self.state = looking.state
+        self.notes.pop()
+        return self
+
+    def looking(
+        self, builds: Mapping[str, Side | None], reporting: Reporting, **more: Any
+    ) -> Looking:
+        """A look at builds, from this state."""
+
+        def make(line: str) -> Build:
+            if builds[line] is None:
+                raise BuildError(f"{line} has no torch", "Install it.")
+            return Build(names.get(line, line), f"/{line}/python")
+
+        names = more.pop("names", {})
+        sides = {names.get(line, line): side for line, side in builds.items() if side is not None}
+        request = ComparisonRequest("")
+        measurer = FakeMeasurer(request, self.store, self, sides=sides, asked=self.asked, **more)
+        return Looking(self.state, lambda _: None, make, measurer, reporting)
 
     def causes(self, _: Difference) -> tuple[str, ...]:
         """A cause."""
@@ -147,16 +153,32 @@ class Watch:
         """Base, new and verdict of each step."""
         return [(step.base, step.new, step.verdict) for step in self.steps]
 
+    @property
+    def pairs(self) -> list[list[str]]:
+        """The builds that were measured together."""
+        return [names for _, names in self.asked if len(names) > 1]
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Watch]:
+    """A watch with a store of its own."""
+    with Store.open(tmp_path / "runs.db") as store:
+        yield Watch(store)
+
 
 # What is a step
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.sampled_from([1000, 2000, 3000, None]), min_size=1, max_size=16),
-    st.sets(st.integers(0, 15)),
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_every_step_is_found_exactly_once(counts: list[int | None], outliers: set[int]) -> None:
+@given(
+    st.lists(st.sampled_from([1000, 2000, 3000, None]), min_size=1, max_size=10),
+    st.sets(st.integers(0, 9)),
+)
+def test_every_step_is_found_exactly_once(
+    watch: Watch, counts: list[int | None], outliers: set[int]
+) -> None:
     """Whatever is broken, and whichever first readings are outliers."""
     sides = costing(*counts)
     working = [(f"b{at}", n) for at, n in enumerate(counts) if n is not None]
@@ -168,57 +190,87 @@ def test_every_step_is_found_exactly_once(counts: list[int | None], outliers: se
         if base != new
     ]
 
-    assert expected == Watch.over(FakeWatchedBuilds(sides | far, again)).found
+    assert expected == Watch(watch.store).over(sides | far, again=again).found
 
 
-def test_a_suspect_is_measured_again_before_it_is_a_step() -> None:
+def test_a_suspect_is_measured_again_before_it_is_a_step(watch: Watch) -> None:
     """Both builds, and then in other layouts; an id tells each step from all others."""
-    builds = FakeWatchedBuilds(costing(1000, 1000, 2000, 3000))
-    first, second = Watch.over(builds).steps
+    first, second = watch.over(costing(1000, 1000, 2000, 3000)).steps
 
-    assert [("b1", "b2"), ("b2", "b3")] == builds.verifications
+    assert [["b1", "b2"], ["b2", "b3"]] == watch.pairs
     assert (True, 1000, ("+1 f",)) == (first.verified, first.change, first.causes)
     assert first.id != second.id
-    assert [first, second] == Watch.over(builds).steps
+    assert [first.id, second.id] == [
+        step.id for step in Watch(watch.store).over(costing(1000, 1000, 2000, 3000)).steps
+    ]
 
 
-def test_a_broken_build_is_passed_over() -> None:
+def test_only_suspects_are_measured_again(watch: Watch) -> None:
+    """Also where both builds have the same name."""
+    builds = {"b0": with_cases(a=1000, b=1000), "b1": with_cases(a=1000, b=2000)}
+    watch.over(builds, names=dict.fromkeys(builds, "nightly"))
+    # The fake tells builds by their names: both readings are those of the later build.
+    assert [] == watch.steps
+
+    assert ((), ["nightly"]) == watch.asked[-1]
+    watch.over({"b2": with_cases(a=1000, b=3000)}, names={"b2": "nightly"})
+    assert (("b",), ["nightly before", "nightly"]) == watch.asked[-1]
+
+
+def test_a_broken_build_is_passed_over(watch: Watch) -> None:
     """The next one is compared with the last that worked; the reason is reported."""
-    watch = Watch.over(costing(1000, None, -1, 2000))
+    watch.over(costing(1000, None, -1, 2000))
 
     assert [("b0", "b3", "worse")] == watch.found
     assert [
         "b1 is broken and was skipped: b1 has no torch",
         "b2 is broken and was skipped: no case has a count",
-    ] == watch.notices
+        "Measuring candidates once more: 1",
+    ] == watch.notes
     assert ("b0", "b1", "b2", "b3") == watch.state.seen
 
 
-def test_a_suspect_that_cannot_be_verified_is_a_step_as_such() -> None:
-    """The build before it may have been removed."""
-    watch = Watch.over(FakeWatchedBuilds(costing(1000, 2000), gone=frozenset({"b0"})))
+OTHER_TORCH = attrs.evolve(FINGERPRINT, torch_git="00000001")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"gone": frozenset({"b0"})}, "a build is gone"),
+        # A virtual environment that is upgraded in place is not the build before any more.
+        (
+            {"again": {"b0": attrs.evolve(with_cases(a=1000), fingerprint=OTHER_TORCH)}},
+            "/b0/python is not b0 any more",
+        ),
+    ],
+)
+def test_a_suspect_that_cannot_be_verified_is_a_step_as_such(
+    more: dict[str, Any], message: str, watch: Watch
+) -> None:
+    """The build before it may have been removed, or replaced."""
+    watch.over(costing(1000, 2000), **more)
 
     assert [False] == [step.verified for step in watch.steps]
-    assert "cannot be verified" in watch.notices[0]
+    assert f"b1: candidates cannot be verified: {message}" == watch.notes[-1]
 
 
 @pytest.mark.parametrize("without", [with_cases(a=1000, b=-1), with_cases(a=1000)])
-def test_a_case_is_compared_with_the_last_build_on_which_it_worked(without: Side) -> None:
+def test_a_case_is_compared_with_the_last_build_on_which_it_worked(
+    without: Side, watch: Watch
+) -> None:
     """It fails, or is gone, for a while; the others work in between. It is noticed once."""
     whole = [with_cases(a=1000, b=count) for count in (1000, 2000, 2000)]
     sides = (whole[0], without, without, *whole[1:])
-    builds = FakeWatchedBuilds({f"b{place}": side for place, side in enumerate(sides)})
-    watch = Watch.over(builds)
+    watch.over({f"b{place}": side for place, side in enumerate(sides)})
 
     assert [("b0", "b3", "worse")] == watch.found
     assert ["b · C++ · Eager · Forward"] == [step.case for step in watch.steps]
-    assert ["b1: not counted, so not compared: b · C++ · Eager · Forward"] == watch.notices
+    assert ["b1: not counted, so not compared: b · C++ · Eager · Forward"] == watch.notes[:1]
     assert ["b4"] == [base.build.name for base in watch.state.bases]
-    # A run can be large: an earlier one is loaded only for cases that are back.
-    assert ["b0", "b1", "b0", "b2", "b3"] == builds.loaded
+    assert 2 == len(watch.notes)
 
 
-def test_each_case_waits_for_itself() -> None:
+def test_each_case_waits_for_itself(watch: Watch) -> None:
     """Each is compared with another build."""
     builds: dict[str, Side | None] = {
         "b0": with_cases(a=1000, b=1000, c=1000),
@@ -230,18 +282,17 @@ def test_each_case_waits_for_itself() -> None:
     assert [
         *(("b", "b0", "b1"), ("c", "b0", "b1")),
         *(("a", "b0", "b3"), ("b", "b1", "b3"), ("c", "b2", "b3")),
-    ] == [(step.case[0], step.base, step.new) for step in Watch.over(builds).steps]
+    ] == [(step.case[0], step.base, step.new) for step in watch.over(builds).steps]
 
 
-def test_a_suspect_that_fails_when_it_is_measured_again_is_an_unverified_step() -> None:
+def test_a_suspect_that_fails_when_it_is_measured_again_is_an_unverified_step(watch: Watch) -> None:
     """Its build is seen, so that nobody would look at it again; the notice says why."""
     builds = {"b0": with_cases(a=1000, b=1000), "b1": with_cases(a=2000, b=2000)}
-    watch = Watch.over(FakeWatchedBuilds(builds, {"b1": with_cases(a=2000, b=-1)}))
+    watch.over(builds, again={"b1": with_cases(a=2000, b=-1)})
 
     assert [("a", True), ("b", False)] == [(step.case[0], step.verified) for step in watch.steps]
-    assert [
-        "b1: 1 of 2 candidates cannot be verified: they failed when measured again"
-    ] == watch.notices
+    message = "b1: 1 of 2 candidates cannot be verified: they failed when measured again"
+    assert message == watch.notes[-1]
 
 
 OTHER_PROFILE = attrs.evolve(FINGERPRINT, profile_version=2)
@@ -258,20 +309,20 @@ OTHER_PROFILE = attrs.evolve(FINGERPRINT, profile_version=2)
         ),
     ],
 )
-def test_what_cannot_be_compared_is_noticed(other: Side, why: str) -> None:
+def test_what_cannot_be_compared_is_noticed(other: Side, why: str, watch: Watch) -> None:
     """A step in it is not seen; the next build is compared again."""
-    watch = Watch.over({"b0": with_cases(a=1000), "b1": other, "b2": other})
+    watch.over({"b0": with_cases(a=1000), "b1": other, "b2": other})
 
     assert [] == watch.steps
-    assert [f"b1: not comparable with b0, {why}: a · C++ · Eager · Forward"] == watch.notices
+    assert [f"b1: not comparable with b0, {why}: a · C++ · Eager · Forward"] == watch.notes
 
 
-def test_a_notice_names_a_few_cases() -> None:
+def test_a_notice_names_a_few_cases(watch: Watch) -> None:
     """All may be concerned."""
     cases = {f"c{place}": 1000 for place in range(5)}
-    watch = Watch.over({"b0": with_cases(**cases), "b1": with_cases("d2", **cases)})
+    watch.over({"b0": with_cases(**cases), "b1": with_cases("d2", **cases)})
 
-    assert watch.notices[0].endswith("; c2 · C++ · Eager · Forward and 2 more")
+    assert watch.notes[0].endswith("; c2 · C++ · Eager · Forward and 2 more")
 
 
 # What is reported, and where it is kept
@@ -286,21 +337,22 @@ class Killed(StepReporting):
 
 
 @attrs.define
-class Restarted:
-    """A watch over builds that come one after the other; each look starts from the file."""
+class Restarted(Watch):
+    """A watch of which each look starts from the file."""
 
-    folder: Path
+    folder: Path = Path()
     counts: list[int | None] = attrs.field(factory=list)
     command: str | None = None
 
     def look(self, reporting: Reporting | None = None) -> int:
-        """Look at what is there, and at blank lines; the number of steps that were found."""
+        """Look at what is there; the number of steps that were found."""
         path = self.folder / "state.json"
-        save = functools.partial(write_state, path)
-        builds = FakeWatchedBuilds(costing(*self.counts))
+        builds = costing(*self.counts)
         usual = StepReporting((self.folder / "steps.jsonl",), self.command)
-        looking = Looking(read_state(path, "w"), builds, reporting or usual, save, console.note)
-        found = looking.look("\n\n ".join([*builds.sides, *builds.sides]))
+        self.state = read_state(path, "w")
+        looking = self.looking(builds, reporting or usual)
+        looking.save = functools.partial(write_state, path)
+        found = looking.look("\n".join(builds))
         assert looking.state == read_state(path, "w")
         return found
 
@@ -311,143 +363,84 @@ class Restarted:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
+@pytest.fixture
+def place(tmp_path: Path, watch: Watch) -> Restarted:
+    """Two builds that differ, so far."""
+    return Restarted(watch.store, folder=tmp_path, counts=[1000, 2000])
+
+
+def test_the_place_is_kept_over_restarts(place: Restarted) -> None:
     """The first build after a pause is compared with the last one before it."""
-    watch = Restarted(tmp_path)
-    found = []
-    for count in (1000, 1000, None, 1500, 1500):
-        watch.counts.append(count)
-        found.append(watch.look())
+    found = [place.look()]
+    for count in (2000, None, 1500, 1500):
+        place.counts.append(count)
+        found.append(place.look())
 
-    assert [0, 0, 0, 1, 0] == found
-    assert [("b1", "b3")] == [(step["base"], step["new"]) for step in watch.reported]
+    assert [1, 0, 0, 1, 0] == found
+    assert [("b0", "b1"), ("b2", "b4")] == [(step["base"], step["new"]) for step in place.reported]
 
 
-def test_a_step_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_is_reported_once(place: Restarted, capsys: pytest.CaptureFixture[str]) -> None:
     """On the screen, as a line of JSON, and to a command; looking again reports nothing again."""
-    watch = Restarted(tmp_path, [1000, 2000, 3000], f"cat >> {tmp_path}/sent")
+    place.command = f"cat >> {place.folder}/sent"
     for _ in range(3):
-        watch.look()
+        place.look()
     what = "worse: a · C++ · Eager · Forward 1,000 → 2,000 between b0 and b1"
     text = f"{what} (exact difference): +1,000 at::slow (new)"
 
-    assert ["b1", "b2"] == [step["new"] for step in watch.reported]
-    assert text == watch.reported[0]["text"]
+    assert [text] == [step["text"] for step in place.reported]
     assert 1 == capsys.readouterr().out.count(text)
-    assert (tmp_path / "sent").read_text() == (tmp_path / "steps.jsonl").read_text()
+    assert (place.folder / "sent").read_text() == (place.folder / "steps.jsonl").read_text()
 
 
 def test_a_step_that_could_not_be_reported_comes_later(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: Restarted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The file, which took it already, does not get it again."""
-    watch = Restarted(tmp_path, [1000, 2000], f"cat >> {tmp_path}/later/sent")
-    watch.look()
-    said = capsys.readouterr()
-    (tmp_path / "later").mkdir()
-    watch.look()
+    later = place.folder / "later"
+    place.command = f"cat >> {later}/sent"
+    place.look()
+    failed = "A step could not be reported and will be retried: --on-step ends with 1"
+    assert failed in place.notes[-2]
+    assert "" == capsys.readouterr().out
+    later.mkdir()
+    place.look()
 
-    assert "A step could not be reported and will be retried: --on-step ends with 1" in said.err
-    assert "" == said.out
-    assert 1 == len(watch.reported)
-    assert (tmp_path / "later" / "sent").read_text() == (tmp_path / "steps.jsonl").read_text()
+    assert 1 == len(place.reported)
+    assert (later / "sent").read_text() == (place.folder / "steps.jsonl").read_text()
 
 
-def test_a_step_is_not_lost_when_the_program_is_killed(tmp_path: Path) -> None:
+def test_a_step_is_not_lost_when_the_program_is_killed(place: Restarted) -> None:
     """The state had it before it was reported, and has it until it was."""
-    watch = Restarted(tmp_path, [1000, 2000], "exit 1")
     with pytest.raises(KeyboardInterrupt):
-        watch.look(Killed())
+        place.look(Killed((), None))
 
-    assert [0, 0] == [watch.look(), watch.look()]
-    assert 1 == len(watch.reported)
+    assert [0, 0] == [place.look(), place.look()]
+    assert 1 == len(place.reported)
 
 
 # What is measured
 
 
-@attrs.define
-class FakeBuildMeasurer(StoreBuildMeasurer):
-    """Measures builds of 1,000 and 2,000 instructions; what it was asked for is kept."""
-
-    stores: bool = True
-    asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
-
-    def measured(self, builds: Sequence[Build]) -> MeasuredRun:
-        """By their order."""
-        self.asked.append((self.request.selection.only, [build.name for build in builds]))
-        parts = {build.name: run_of(1000 * n, 1) for n, build in enumerate(builds, 1)}
-        records = (
-            attrs.evolve(record, build=name) for name, run in parts.items() for record in run.cases
-        )
-        fingerprints = {name: run.builds["default"] for name, run in parts.items()}
-        run = attrs.evolve(run_of(0, 1), builds=fingerprints, cases=tuple(records))
-        return MeasuredRun(run, (), 12 if self.stores else None)
-
-    def check(self, comparison: Comparison) -> Comparison:
-        """As it is."""
-        return comparison
+def test_a_build_that_is_not_stored_ends_the_watch(watch: Watch) -> None:
+    """The next one could not be compared with it."""
+    with pytest.raises(DataError, match="b0 was measured, but could not be stored"):
+        watch.over(costing(1000), stores=False)
 
 
-def watched(store: Any = None, *, stores: bool = True) -> tuple[WatchedBuilds, FakeBuildMeasurer]:
-    """Builds that are measured so, and what measures them."""
-    measurer = FakeBuildMeasurer(ComparisonRequest(""), store, console, stores=stores)
-    return WatchedBuilds(parse_build, measurer), measurer
-
-
-def test_a_build_is_measured_and_remembered_by_its_run() -> None:
-    """So that the next one can be compared with it, which one that is not stored cannot be."""
-    expected = SeenBuild("a=/bin/sh", "a", "/bin/sh", 12)
-
-    assert expected == watched()[0].measure("a=/bin/sh")[0]
-    with pytest.raises(DataError, match="could not be stored"):
-        watched(stores=False)[0].measure("a=/bin/sh")
-
-
-def test_the_last_build_is_taken_from_the_store(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_last_build_is_taken_from_the_store(watch: Watch) -> None:
     """Unless it was deleted; or the database was made anew, and has another run of that number."""
-    with Store.open(tmp_path / "runs.db") as store:
-        number = store.import_run(run_of(1000, 1))
-        known = (("default", number), ("default", number + 1), ("nightly", number))
-        side, *gone = (
-            watched(store)[0].stored(SeenBuild("l", name, "/python", run)) for name, run in known
-        )
+    watch.over(costing(1000))
+    (base,) = watch.state.bases
+    for number, name in ((9, "b0"), (1, "nightly")):
+        other = attrs.evolve(base, build=attrs.evolve(base.build, run_id=number, name=name))
+        watch.state = State("w", bases=(other,))
+        watch.over(costing(2000))
+        assert f"Run {number} has no {name}: nothing to compare with." == watch.notes[-1]
 
-    assert side is not None
-    assert (f"run {number}, default", 1) == (side.title, len(side.records))
-    assert [None, None] == gone
-    assert f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("name", "names"), [("old", ["old", "new"]), ("new", ["new before", "new"])]
-)
-def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
-    """Only they are; also where both builds have the same name."""
-    with Store.open(tmp_path / "runs.db") as store:
-        builds, measurer = watched(store)
-        base, new = (SeenBuild("l", build, f"/{build}", 1) for build in (name, "new"))
-        key = attrs.evolve(make_record().key, label=("Group", "add"))
-        found = builds.verify(base, new, [key])
-
-    assert [(("Group/add",), names)] == measurer.asked
-    assert ["worse"] == [difference.verdict.value for difference in found.differences]
-
-
-def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:
-    """A virtual environment that is upgraded in place is not the build before any more."""
-
-    def verify_after(day: int) -> Comparison:
-        base = SeenBuild("l", "default", "/a", store.import_run(run_of(1000, day)))
-        new = SeenBuild("m", "new", "/b", 2)
-        return watched(store)[0].verify(base, new, [make_record().key])
-
-    with Store.open(tmp_path / "runs.db") as store:
-        assert 1 == len(verify_after(1).differences)
-        with pytest.raises(BuildError, match="/a is not l any more"):
-            verify_after(2)
+    watch.state = State("w", ("b0",), (base,))
+    assert [("b0", "b1", "worse")] == watch.over(costing(1000, 2000)).found
+    assert watch.steps[0].run.endswith(", b1")
 
 
 # How far it got

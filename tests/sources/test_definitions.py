@@ -17,7 +17,7 @@ from instruction_counts.core import api, errors
 from instruction_counts.core.errors import DefinitionErrors
 from instruction_counts.core.runtimes import torchscript
 from instruction_counts.core.types import Language
-from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import dsl_names, load
 
 WRITE: TypeAlias = Callable[[str], str]
@@ -193,15 +193,6 @@ def test_an_interrupt_is_none_of_the_file(write: WRITE) -> None:
     """It ends the program."""
     with pytest.raises(KeyboardInterrupt):
         load(write("raise KeyboardInterrupt"))
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"x = 1\0"])
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
-    """With what Python says about it."""
-    path = tmp_path / "cases.py"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=r"SyntaxError|ValueError"):
-        load(str(path))
 
 
 def test_a_module_is_not_said_to_be_absent_when_its_own_import_is(

@@ -33,24 +33,23 @@ def test_an_input_has_sizes_and_perhaps_more(text: str, expected: InputSpec) -> 
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("texts", "message"),
     [
-        *("", "x", "x=", "x=a", "x=[1", "x=1]", "-1", "1.5", "1=[1]", "=[1]", "1x3", "1,", "1:"),
-        *("@1", "class=1", f"x=1{'0' * 5000}"),
+        (
+            ("", "x", "x=", "x=a", "x=[1", "x=1]", "-1", "1.5", "1=[1]", "=[1]", "1x3", "1,", "1:"),
+            r"is not a valid shape\n  .*SIZES",
+        ),
+        (("@1", "class=1", f"x=1{'0' * 5000}"), "is not a valid shape"),
+        # Above zero, or there would be none.
+        (("1<3", "1:float32<3", "1:int64<0"), "only integer inputs have a limit"),
     ],
-    ids=lambda text: text[:9],
+    ids=["form", "parts", "limit"],
 )
-def test_what_is_no_input_is_refused(text: str) -> None:
+def test_what_is_no_input_is_refused(texts: tuple[str, ...], message: str) -> None:
     """With the form of one."""
-    with pytest.raises(UsageError, match=r"is not a valid shape\n  .*SIZES"):
-        parse_input(text)
-
-
-@pytest.mark.parametrize("text", ["1<3", "1:float32<3", "1:int64<0", "1:bfloat16<2"])
-def test_only_integers_have_a_limit(text: str) -> None:
-    """Above zero, or there would be none."""
-    with pytest.raises(UsageError, match="only integer inputs have a limit"):
-        parse_input(text)
+    for text in texts:
+        with pytest.raises(UsageError, match=message):
+            parse_input(text)
 
 
 # Models
@@ -87,21 +86,15 @@ def test_what_names_no_factory_is_refused(text: str, message: str, remedy: str) 
 
 
 def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:
-    """Those without a name are for the rest."""
-    specs = [InputSpec((1, 2)), InputSpec((3,), model="A")]
+    """Those without a name are for the rest; each argument is given once."""
+    specs = [InputSpec((1, 2), name="x"), InputSpec((3,), model="A")]
 
     assert [((3,),), ((1, 2),)] == [
         tuple(tensor.shape for tensor in inputs_of(ModelSource(name, "m:f"), specs))
         for name in ("A", "B")
     ]
-
-
-def test_an_argument_is_given_once() -> None:
-    """The second would replace the first in silence."""
-    twice = [InputSpec((1, 3), name="x"), InputSpec((3,)), InputSpec((1, 4), name="x")]
-
-    with pytest.raises(UsageError, match=r"--input x=…: Net got this argument twice"):
-        inputs_of(NET, twice)
+    with pytest.raises(UsageError, match=r"--input x=…: B got this argument twice"):
+        inputs_of(ModelSource("B", "m:f"), [*specs, specs[0]])
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Self
 
-import psycopg
 import pytest
 
 
@@ -32,19 +29,10 @@ class Server:
         # A server refuses to be root's.
         self._user = None if os.getuid() else "postgres"
         self.folder = tempfile.mkdtemp(prefix="instruction-counts-")
-        self._data = f"{self.folder}/data"
-        self._process: subprocess.Popen[bytes] | None = None
         if self._user is not None:
             shutil.chown(self.folder, self._user)
-        initialise = [self._programs / "initdb", "-D", self._data, "-A", "trust", "-U", "postgres"]
-        subprocess.run(
-            [*initialise, "--no-sync", "--locale=C", "-E", "UTF8"],
-            user=self._user,
-            cwd=self.folder,
-            check=True,
-            capture_output=True,
-            timeout=600,
-        )
+        initialise = ("-A", "trust", "-U", "postgres", "--no-sync", "--locale=C", "-E", "UTF8")
+        self._run("initdb", *initialise)
 
     def __enter__(self) -> Self:
         self.start()
@@ -61,29 +49,19 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        serve = [self._programs / "postgres", "-D", self._data, "-k", self.folder]
-        self._process = subprocess.Popen(
-            [*serve, "-c", "listen_addresses=", "-c", "fsync=off"],
-            user=self._user,
-            cwd=self.folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 300
-        while not self._answers():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        options = f"-k {self.folder} -c listen_addresses= -c fsync=off"
+        self._run("pg_ctl", "-w", "-t", "300", "-o", options, "-l", f"{self.folder}/log", "start")
 
     def stop(self) -> None:
         """Stop it at once, with all connections, as far as it runs."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGQUIT)
-            self._process.wait(300)
-            self._process = None
+        self._run("pg_ctl", "-m", "immediate", "stop", check=False)
 
-    def _answers(self) -> bool:
-        try:
-            psycopg.connect(host=self.folder, user="postgres", dbname="postgres").close()
-        except psycopg.OperationalError:
-            return False
-        return True
+    def _run(self, program: str, *args: str, check: bool = True) -> None:
+        subprocess.run(
+            [self._programs / program, "-D", f"{self.folder}/data", *args],
+            user=self._user,
+            cwd=self.folder,
+            check=check,
+            stdout=subprocess.DEVNULL,
+            timeout=600,
+        )

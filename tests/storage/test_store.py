@@ -33,7 +33,7 @@ from instruction_counts.domain.records import Record, Run, RunSummary, StoredCou
 from instruction_counts.storage.database import Database
 from instruction_counts.storage.running import RunningRuns
 from instruction_counts.storage.store import Store
-from instruction_counts.storage.tables import METADATA, outcomes, runs, store_format, tags
+from instruction_counts.storage.tables import outcomes, runs, store_format, tags
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.process import ROOT
 from tests.storage.postgresql import Server
@@ -357,12 +357,7 @@ def test_a_database_of_another_format_is_refused(where: str) -> None:
     with closing(Database(where)) as database:
         with database.writing() as connection:
             connection.execute(update(store_format).values(version=9999))
-        with pytest.raises(DataError, match=r"is a database of format 9999, and this program"):
-            Store.open(where)
-        with database.writing() as connection:
-            METADATA.drop_all(connection)
-            connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
-        with pytest.raises(DataError, match="of an unreleased version") as caught:
+        with pytest.raises(DataError, match="is a database of format 9999, and this") as caught:
             Store.open(where)
 
     assert "--db" in caught.value.remedy

@@ -74,15 +74,10 @@ def _profile(
 
 
 def _callees(difference: FunctionDifference, side: str) -> _Shares:
-    """What each function of a side calls, with weights that its callees are shared by.
-
-    These are the instructions of the calls, or their number where all calls of a callee have none.
-    """
-    called = {call.key for call in difference.calls if (getattr(call, side) or 0) > 0}
+    """What each function of a side calls, with the instructions of these calls."""
     callees: dict[FunctionKey, dict[FunctionKey, Fraction]] = defaultdict(dict)
     for call in difference.calls:
-        field = side if call.key in called else f"{side}_calls"
-        weight = getattr(call, field) or Fraction()
+        weight = getattr(call, side) or Fraction()
         if call.caller != call.key and weight > 0:
             callees[call.caller][call.key] = weight
     return callees

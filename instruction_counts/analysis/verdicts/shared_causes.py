@@ -104,18 +104,15 @@ def shared_causes(differences: Iterable[Difference], most: int = _MOST) -> Share
             found[cause.identity].setdefault(case.key, cause)
     every = []
     for causes in (causes for causes in found.values() if len(causes) > 1):
-        parts = (
-            cause.instructions if changes[key] > 0 else -cause.instructions
-            for key, cause in causes.items()
-        )
+        signs = {key: 1 if changes[key] > 0 else -1 for key in causes}
+        parts = (cause.instructions * signs[key] for key, cause in causes.items())
         every.append(SharedCause(causes, sum(parts, Fraction())))
     every.sort(key=lambda cause: (-abs(cause.explained), -len(cause.causes), cause.first.name))
     left = list(every)
     leading: list[LeadingCause] = []
     while left and len(leading) < most and len(changed) > _FEW:
-        first, *rest = left
-        members = [first, *(cause for cause in rest if _go_together(first, cause))]
-        left = [cause for cause in rest if not _go_together(first, cause)]
+        members = [cause for cause in left if _go_together(left[0], cause)]
+        left = [cause for cause in left if not _go_together(left[0], cause)]
         explained = sum((member.explained for member in members), Fraction())
         members.sort(key=lambda cause: _KINDS.index(cause.first.kind))
         share = float(explained / whole) if explained and whole else None
@@ -135,7 +132,5 @@ def _go_together(first: SharedCause, other: SharedCause) -> bool:
 
 def is_changed(difference: Difference) -> bool:
     """Whether a case is reported as changed."""
-    if difference.change is None:
-        return False
     is_other = difference.reason is Reason.OUTPUT_DIFFERS or bool(difference.metrics)
-    return difference.verdict in _CHANGED or is_other
+    return difference.change is not None and (difference.verdict in _CHANGED or is_other)

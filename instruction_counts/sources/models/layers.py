@@ -86,19 +86,12 @@ class ModelLayer:
 
 
 @attrs.frozen
-class LayerCall:
-    """A layer where it was called: ``features.0.conv``; the empty path is the model itself."""
-
-    layer: ModelLayer
-    path: str
-
-
-@attrs.frozen
 class ModelTrace:
     """What a model does, in order; and what is not in that."""
 
     source: ModelSource
-    calls: tuple[LayerCall, ...]
+    calls: tuple[tuple[ModelLayer, str], ...]
+    """Each layer where it was called: ``features.0.conv``; the empty path is the model itself."""
     inputs: tuple[LayerInput, ...]
     """Their names are those of arguments; empty for one given by position."""
     result: Result | None
@@ -156,7 +149,7 @@ def read_trace(source: ModelSource, answer: Mapping[str, Any]) -> ModelTrace:
             for name, value in {**call, "keywords": keywords}.items()
             if name != "path"
         }
-        calls.append(LayerCall(cattrs.structure(fields, ModelLayer), call["path"]))
+        calls.append((cattrs.structure(fields, ModelLayer), call["path"]))
     inputs = [{**tensor, "name": tensor["name"] or ""} for tensor in answer["inputs"]]
     return ModelTrace(
         source=source,
@@ -181,19 +174,13 @@ class UniqueLayer:
     layer: ModelLayer
     uses: tuple[Use, ...]
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models that use it, in order."""
-        return tuple(dict.fromkeys(use.model for use in self.uses))
-
 
 def unique_layers(traces: Sequence[ModelTrace]) -> tuple[UniqueLayer, ...]:
     """Each layer once, in the order in which it is first called."""
     uses: dict[ModelLayer, Counter[tuple[str, str]]] = {}
     for trace in traces:
-        for call in trace.calls:
-            places = uses.setdefault(call.layer, Counter())
-            places[trace.source.name, call.path] += 1
+        for layer, path in trace.calls:
+            uses.setdefault(layer, Counter())[trace.source.name, path] += 1
     return tuple(
         UniqueLayer(layer, tuple(Use(*place, count) for place, count in places.items()))
         for layer, places in uses.items()

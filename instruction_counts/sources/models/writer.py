@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from instruction_counts.core.facts import Layer, Model
+import attrs
+
 from instruction_counts.core.types import Label
-from instruction_counts.sources.models.definition import (
-    FOLDER,
-    Definition,
-    arguments,
-    of_layer,
-    of_model,
-)
 from instruction_counts.sources.models.layers import (
     LayerInput,
     ModelLayer,
     ModelTrace,
+    Result,
     TraceMode,
     UniqueLayer,
 )
-from instruction_counts.sources.models.literals import block, lines, text
+from instruction_counts.sources.models.literals import block, lines, literal, text
 from instruction_counts.system.program import program_name
 
 TOP = "Models"
 WHOLE = "Whole models"
+_GRADIENT = "gradient"
+_LETTERS = "xabcdefghijklmnopqrstuvw"
+_IMPORT = "from core.api import GroupedModules, GroupedSetup, GroupedStmts, Layer, Model, Use\n"
 
 
 def definition_file(
@@ -39,21 +38,18 @@ def definition_file(
     folder: Path,
 ) -> str:
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
-    kinds: dict[str, dict[str, Definition]] = {}
+    kinds: dict[str, list[str]] = {}
     for (_, kind, name), layer in zip(labels(layers), layers, strict=True):
-        kinds.setdefault(kind, {})[name] = of_layer(layer, backward=mode.backward)
-    whole = {trace.source.name: of_model(trace, mode) for trace in traces}
-    definitions = [*whole.values(), *(layer for kind in kinds.values() for layer in kind.values())]
+        kinds.setdefault(kind, []).append(_of_layer(name, layer, backward=mode.backward))
     # Relative to the file, so that the same file in another checkout is the same definition.
     place = text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
-    imports = f"from core.api import {', '.join(_imported(definitions))}\n"
-    if any(definition.is_local for definition in definitions):
-        imports = f"from pathlib import Path\n\n{imports}\n"
-        imports += f"{FOLDER} = str((Path(__file__).parent / {place}).resolve())\n"
-    entries = [_entry(name, model, place, 8) for name, model in whole.items()]
-    body = [f"    {text(WHOLE)}: {{", *entries, "    },", f"    {text(TOP)}: {{"]
-    for kind, named in kinds.items():
-        entries = [_entry(name, layer, place, 12) for name, layer in named.items()]
+    imports = _IMPORT
+    if any(trace.is_local for trace in traces):
+        imports = f"from pathlib import Path\n\n{_IMPORT}\n"
+        imports += f"FOLDER = str((Path(__file__).parent / {place}).resolve())\n"
+    whole = [_of_model(trace, mode, place) for trace in traces]
+    body = [f"    {text(WHOLE)}: {{", *whole, "    },", f"    {text(TOP)}: {{"]
+    for kind, entries in kinds.items():
         body += [f"        {text(kind)}: {{", *entries, "        },"]
     return "\n".join(
         [
@@ -82,34 +78,117 @@ def _head(
     return f'"""{escaped}"""\n'
 
 
-def _imported(definitions: Sequence[Definition]) -> list[str]:
-    types = {type(definition.subject).__name__ for definition in definitions}
-    types |= {"Use"} if "Layer" in types else set()
-    constructors = {definition.constructor for definition in definitions}
-    return sorted({"GroupedSetup", *types, *constructors})
-
-
-def _entry(name: str, definition: Definition, place: str, indent: int) -> str:
-    inner = indent + 4
-    is_local = definition.is_local
-    setup = f"py_setup={'f' if is_local else ''}{block(definition.setup, inner + 4)}"
-    paths = [f"paths={{{FOLDER}: {place}}}"] if is_local else []
-    stated = [
-        block(definition.code, inner),
-        f"setup={lines('GroupedSetup', [setup, *paths], inner)}",
-        f"signature={text(definition.signature)}",
-        *(["autograd=True", 'gradient="gradient"'] if definition.autograd else []),
-        f"subject={_subject(definition.subject, inner)}",
+def _of_layer(name: str, unique_layer: UniqueLayer, *, backward: bool) -> str:
+    """A unique layer, with all places where it is used."""
+    layer = unique_layer.layer
+    autograd = backward and layer.has_backward
+    inputs = [_input(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs]
+    pick = layer.result.pick if autograd and layer.result is not None else ""
+    made = _constructor(layer) if layer.kind == "module" else ""
+    is_called = bool(made) and layer.is_plain and not pick  # as the constructor calls modules
+    setup = [
+        "torch.manual_seed(0)",
+        "" if backward else "torch.set_grad_enabled(False)",
+        "" if is_called else made,
+        *inputs,
+        _gradient(layer.result) if autograd else "",
     ]
-    return f"{' ' * indent}{text(name)}: {lines(definition.constructor, stated, indent)},"
+    uses = [f"Use({text(use.model)}, {text(use.path)}, {use.count})" for use in unique_layer.uses]
+    several = lines("", uses, 20) if len(uses) > 1 else f"({uses[0]},)"
+    code = "\n".join(filter(None, setup))
+    return _entry(
+        (name, 12),
+        made if is_called else f"y = {layer.call}{pick}",
+        [f"py_setup={block(code, 20)}"],
+        [tensor.name for tensor in layer.inputs],
+        lines("Layer", [text(layer.title), f"uses={several}"], 16),
+        autograd=autograd,
+        constructor="GroupedModules" if is_called else "GroupedStmts",
+    )
 
 
-def _subject(subject: Layer | Model, indent: int) -> str:
-    if isinstance(subject, Model):
-        return f"Model({text(subject.name)})"
-    uses = [f"Use({text(use.model)}, {text(use.path)}, {use.count})" for use in subject.uses]
-    several = lines("", uses, indent + 4) if len(uses) > 1 else f"({uses[0]},)"
-    return lines("Layer", [text(subject.type), f"uses={several}"], indent)
+def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
+    """The model as a whole, as its user would run it."""
+    autograd = mode.backward and trace.result is not None
+    variables = itertools.chain(_LETTERS, (f"t{number}" for number in itertools.count()))
+    names = [name for name, _ in zip(variables, trace.inputs, strict=False)]
+    given = list(zip(names, trace.inputs, strict=True))
+    args = [f"{tensor.name}={name}" if tensor.name else name for name, tensor in given]
+    pick = trace.result.pick if autograd and trace.result is not None else ""
+    module, _, factory = trace.source.target.partition(":")
+    train = (".train()" if mode.training else ".eval()") if trace.has_mode else ""
+    setup = [
+        *(["import sys\n\nsys.path.insert(0, {FOLDER!r})"] if trace.is_local else []),
+        f"import {module}\n\ntorch.manual_seed(0)\nmodel = {module}.{factory}(){train}",
+        *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
+        *(_input(attrs.evolve(tensor, name=name), gradient=False) for name, tensor in given),
+        *([_gradient(trace.result)] if autograd else []),
+    ]
+    code = block("\n".join(setup), 16)
+    return _entry(
+        (trace.source.name, 8),
+        f"y = model({', '.join(args)}){pick}",
+        [f"py_setup=f{code}", f"paths={{FOLDER: {place}}}"]
+        if trace.is_local
+        else [f"py_setup={code}"],
+        names,
+        f"Model({text(trace.source.name)})",
+        autograd=autograd,
+    )
+
+
+def _entry(
+    at: tuple[str, int],
+    code: str,
+    setup: Sequence[str],
+    inputs: Iterable[str],
+    subject: str,
+    *,
+    autograd: bool,
+    constructor: str = "GroupedStmts",
+) -> str:
+    """An entry of the mapping; ``at`` is its name and how far it is indented."""
+    name, indent = at
+    stated = [
+        block(code, indent + 4),
+        f"setup={lines('GroupedSetup', setup, indent + 4)}",
+        f'signature="f({", ".join(inputs)}) -> y"',
+        *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
+        f"subject={subject}",
+    ]
+    return f"{' ' * indent}{text(name)}: {lines(constructor, stated, indent)},"
+
+
+def _arguments(layer: ModelLayer) -> str:
+    texts = [literal(value) for value in layer.positional]
+    return ", ".join([*texts, *(f"{name}={literal(value)}" for name, value in layer.keywords)])
+
+
+def _constructor(layer: ModelLayer) -> str:
+    cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
+    mode = "train" if layer.training else "eval"
+    frozen = ".requires_grad_(False)" if layer.is_frozen else ""
+    return f"model = torch.nn.{layer.type}({_arguments(layer)}){cast}.{mode}(){frozen}"
+
+
+def _input(tensor: LayerInput, *, gradient: bool) -> str:
+    shape = literal(tensor.shape if tensor.stride is None else (tensor.extent,))
+    dtype = "" if tensor.dtype in {"float32", "int64"} else f", dtype=torch.{tensor.dtype}"
+    if tensor.high is None:
+        made = f"torch.rand({shape}{dtype})"
+    elif tensor.dtype == "bool":
+        made = f"torch.randint(0, 2, {shape}).bool()"
+    else:
+        made = f"torch.randint(0, {tensor.high}, {shape}{dtype})"
+    if tensor.stride is not None:
+        made += f".as_strided({literal(tensor.shape)}, {literal(tensor.stride)})"
+    return f"{tensor.name} = {made}{'.requires_grad_()' if gradient else ''}"
+
+
+def _gradient(result: Result | None) -> str:
+    assert result is not None, "what has no output has no gradient"
+    dtype = "" if result.dtype == "float32" else f", dtype=torch.{result.dtype}"
+    return f"{_GRADIENT} = torch.ones({literal(result.shape)}{dtype})"
 
 
 # What layers are called: ``3, 32, (3, 3), stride=(2, 2) · 1x3x224x224``
@@ -136,7 +215,7 @@ def _name(layer: ModelLayer) -> str:
         parts = [call.removeprefix("torch."), shapes]
     else:
         called = "" if layer.is_plain else layer.call.removeprefix("model")
-        parts = [arguments(layer), "frozen" if layer.is_frozen else "", shapes, called]
+        parts = [_arguments(layer), "frozen" if layer.is_frozen else "", shapes, called]
     return " · ".join(filter(None, parts))
 
 

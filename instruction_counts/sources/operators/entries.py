@@ -188,11 +188,6 @@ class Tensor:
     requires_grad: bool | None = None
     """None if and only if it can, where the operator differentiates."""
 
-    def __attrs_post_init__(self) -> None:
-        """Let only what can have a gradient ask for one."""
-        if self.requires_grad and not self.is_differentiable:
-            raise Mismatch(f"false: {self.dtype} has no gradient", at=("requires_grad",))
-
     @property
     def is_differentiable(self) -> bool:
         """Whether its dtype has gradients."""

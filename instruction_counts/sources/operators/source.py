@@ -31,10 +31,6 @@ _CATEGORY = "category:"
 _NAMED = 3
 
 
-def unheard(text: str) -> None:
-    """Where nobody listens to notes."""
-
-
 def standard_file() -> Path:
     """The file of operators that comes with this program."""
     return HOME / "definitions" / "operators.yaml"
@@ -52,7 +48,7 @@ class OperatorSource:
     """``torch.add``, ``add``, ``torch.fft.*``, ``category:reduction`` or ``*``."""
     overrides: Overrides = attrs.field(factory=Overrides)
     file: Path = attrs.field(factory=standard_file)
-    note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
+    note: Callable[[str], None] = attrs.field(default=lambda _: None, eq=False, repr=False)
     """Receives what is asked for and these operators do not have."""
 
     def cases(self) -> tuple[Case, ...]:
@@ -86,7 +82,7 @@ def operators(
     inputs: Mapping[str, Sequence[Sequence[int]]] | None = None,
     seed: int = 0,
     file: Path | None = None,
-    note: Callable[[str], None] = unheard,
+    note: Callable[[str], None] = lambda _: None,
 ) -> OperatorSource:
     """Operators as definitions, for whatever takes these: ``measure(operators("torch.add"))``.
 

@@ -25,10 +25,8 @@ from instruction_counts.reading.structure import (
     strict_converter,
 )
 from instruction_counts.sources.operators.entries import (
-    COMPLEX,
     CPP_KEYWORDS,
     DTYPES,
-    FLOATS,
     LARGEST_SEED,
     Drawn,
     Shape,
@@ -72,14 +70,7 @@ class Input:
     requires_grad: bool | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Let only floating-point and complex tensors have gradients; indices are of operators."""
-        dtypes = self.dtypes or ()
-        if self.requires_grad and not set(dtypes) <= {*FLOATS, *COMPLEX}:
-            raise Mismatch(
-                "false: only floating-point and complex tensors have gradients",
-                f"requires_grad with {', '.join(dtypes)}",
-                ("requires_grad",),
-            )
+        """Leave indices to operators."""
         if self.distribution is not None and self.distribution.of:
             expected = "integers: [low, high]; index_of works only for operators"
             raise Mismatch(expected, at=("distribution",))
@@ -94,11 +85,6 @@ class Code:
 
     python: Text | None = None
     cpp: Text | None = None
-
-    def __attrs_post_init__(self) -> None:
-        """Let there be some."""
-        if self.python is None and self.cpp is None:
-            raise Mismatch("code in python, cpp or both", "none")
 
 
 @attrs.frozen

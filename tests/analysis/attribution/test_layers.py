@@ -12,13 +12,10 @@ FUNCTIONS = {
     Layer.INTERPRETER: """
 libpython3.11.so.1.0 _PyEval_EvalFrameDefault
 python3.12 take_gil
-python take_gil
 math.cpython-311-x86_64-linux-gnu.so math_sqrt
-libpython3.11.so.1.0 _PyObject_FreeInstanceAttributes
 """,
     Layer.GUARDS: """
 libtorch_python.so dynamo__custom_eval_frame
-libtorch_python.so dynamo_eval_custom_code
 libtorch_python.so set_eval_frame_py
 libtorch_python.so extra_state_get_region_exec_strategy
 libtorch_python.so lookup
@@ -32,13 +29,11 @@ libtorch_python.so bool torch::dynamo::(anonymous namespace)::GuardManager::chec
 libtorch_python.so torch::autograd::THPVariable_add(_object*, _object*, _object*)
 libtorch_python.so torch::PythonArgs::tensor(int) [clone .constprop.0]
 libtorch_python.so pybind11::gil_scoped_acquire::gil_scoped_acquire()
-libtorch_python.so THPUtils_unpackLong(_object*)
 libtorch_python.so torch::jit::toPyObject(c10::IValue)
 libc10.so c10::WarningUtils::get_warning_handler()
 """,
     Layer.DISPATCHER: """
 libtorch_cpu.so at::_ops::add_Tensor::call(at::Tensor const&)
-libtorch_cpu.so at::_ops::add_Tensor::redispatch(c10::DispatchKeySet)
 libtorch_cpu.so c10::impl::OperatorEntry::lookup(c10::DispatchKeySet) const
 libtorch_cpu.so c10::Dispatcher::callBoxed(int) const [clone .isra.0]
 libtorch_cpu.so c10::impl::wrap_kernel_functor_unboxed_<a<at::native::b> >::call()
@@ -53,14 +48,12 @@ libc10.so c10::GradMode::is_enabled()
 libtorch_cpu.so std::vector<torch::autograd::Edge>::~vector()
 """,
     Layer.TORCHSCRIPT: """
+libtorch_cpu.so c10::IValue::destroy()
 libtorch_cpu.so bool torch::jit::InterpreterStateImpl::runTemplate<false>(int)
 libtorch_python.so std::vector<c10::IValue, std::allocator<c10::IValue> >::~vector()
-libtorch_cpu.so c10::IValue::destroy()
 """,
     Layer.TENSOR: """
 libc10.so c10::TensorImpl::~TensorImpl()
-libtorch_cpu.so at::TensorIteratorBase::build(at::TensorIteratorConfig&)
-libtorch_cpu.so at::detail::empty_generic(c10::ArrayRef<long>)
 libtorch_cpu.so std::vector<at::Tensor, std::allocator<at::Tensor> >::~vector()
 libtorch_cpu.so c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::retain_()
 """,
@@ -78,9 +71,7 @@ libgomp-a34b3233.so.1 omp_get_max_threads
 ??? 0x000000002c706000
 """,
     Layer.ALLOCATOR: """
-steady.so malloc
 steady.so align
-libc.so.6 malloc
 libc.so.6 _int_free
 libstdc++.so.6.0.30 operator new(unsigned long)
 libpython3.11.so.1.0 PyObject_Malloc

@@ -63,7 +63,6 @@ def test_the_document_is_in_the_format_of_speedscope(
 
 
 CIRCLE = costs_of({"main": 1, "fib": 99}, [("main", "fib", 1, 99), ("fib", "fib", 50, 300)])
-EMPTY = costs_of({"main": 10, "g": 10, "f": 100}, [("main", "f", 3, 0), ("g", "f", 1, 0)])
 SMALL = costs_of({"main": 100, "a": 2, "b": 2}, [("main", "a", 9, 2), ("main", "b", 9, 2)], runs=10)
 
 OWING = [("a.so", "f", 100), ("b.so", "g", 20), ("b.so", "h", -15)]
@@ -83,8 +82,6 @@ OWING = [("a.so", "f", 100), ("b.so", "g", 20), ("b.so", "h", -15)]
             {"main": 5, "main often": 10, "main often malloc": 75}
             | {"main seldom": 10, "main seldom malloc": 25},
         ),
-        # Where calls have no instructions, by how often each is called.
-        (EMPTY, {"main": 10, "g": 10, "main f": 75, "g f": 25}),
         # Its own calls tell nothing of who called it.
         (CIRCLE, {"main": 1, "main fib": 99}),
         # Stored without calls, each function is a stack of its own.

@@ -67,40 +67,30 @@ def test_a_better_case_is_worse_the_other_way_round(base: int, new: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "expected", "suspect"),
+    ("base", "new", "spread", "expected", "suspect"),
     [
-        (10_000, 10_000, (Verdict.SAME, Reason.IDENTICAL), False),
-        (10_000, 10_100, (Verdict.WORSE, Reason.EXACT_DIFFERENCE), True),
-        (10_100, 10_000, (Verdict.BETTER, Reason.EXACT_DIFFERENCE), True),
+        (10_000, 10_000, 0, (Verdict.SAME, Reason.IDENTICAL), False),
+        (10_000, 10_100, 0, (Verdict.WORSE, Reason.EXACT_DIFFERENCE), True),
+        (10_100, 10_000, 0, (Verdict.BETTER, Reason.EXACT_DIFFERENCE), True),
         # The minimum effect has to be reached in relative and in absolute terms.
-        (1_000_000, 1_000_499, (Verdict.SAME, Reason.BELOW_MIN_EFFECT), False),
-        (1_000_000, 1_000_500, (Verdict.WORSE, Reason.EXACT_DIFFERENCE), True),
-        (1000, 1002, (Verdict.SAME, Reason.BELOW_MIN_EFFECT), False),
-        (1000, 1003, (Verdict.WORSE, Reason.EXACT_DIFFERENCE), True),
+        (1_000_000, 1_000_499, 0, (Verdict.SAME, Reason.BELOW_MIN_EFFECT), False),
+        (1_000_000, 1_000_500, 0, (Verdict.WORSE, Reason.EXACT_DIFFERENCE), True),
+        (1000, 1002, 0, (Verdict.SAME, Reason.BELOW_MIN_EFFECT), False),
+        (1000, 1003, 0, (Verdict.WORSE, Reason.EXACT_DIFFERENCE), True),
+        # What windows disagree by is noise; a change beyond it is none to the instruction.
+        (1000, 1080, 80, (Verdict.SAME, Reason.WITHIN_NOISE), True),
+        (1000, 1081, 80, (Verdict.WORSE, Reason.BEYOND_NOISE), True),
     ],
 )
 def test_a_change_of_interest_is_better_or_worse(
-    base: int, new: int, expected: tuple[Verdict, Reason], suspect: bool
+    base: int, new: int, spread: int, expected: tuple[Verdict, Reason], suspect: bool
 ) -> None:
-    """It is a suspect, whatever is said of it before it is counted again."""
-    difference = judged(base, new)
+    """It is a suspect, whatever is said of it before it is counted again: layouts may tell."""
+    difference = judge(KEY, record(base, spread=spread, noise=STEADY), record(new))
 
     assert expected == said(difference)
     assert suspect is is_suspect(difference, MIN_EFFECT)
     assert (new - base, (new - base) / base) == (difference.change, difference.relative)
-
-
-@pytest.mark.parametrize(
-    ("new", "expected"),
-    [(1080, (Verdict.SAME, Reason.WITHIN_NOISE)), (1081, (Verdict.WORSE, Reason.BEYOND_NOISE))],
-)
-def test_what_windows_disagree_by_is_noise(new: int, expected: tuple[Verdict, Reason]) -> None:
-    """Of either side; beyond it is a change, but not one to the instruction. Layouts may tell."""
-    difference = judge(KEY, record(1000, spread=80, noise=STEADY), record(new))
-
-    assert expected == said(difference)
-    assert 80 == difference.noise
-    assert is_suspect(difference, MIN_EFFECT)
 
 
 @pytest.mark.parametrize(

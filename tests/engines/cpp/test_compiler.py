@@ -334,11 +334,12 @@ class TestCaching:
         ],
     )
     def test_another_build_is_another_key(
-        self, facts: BuildFacts, tmp_path: Path, change: Callable[[BuildFacts], BuildFacts]
+        self, facts: BuildFacts, compiler: Compiler, change: Callable[[BuildFacts], BuildFacts]
     ) -> None:
         """What changes the code of a case, or may, compiles it anew."""
-        tiny_compiler(facts, tmp_path).case(source())
-        assert not is_cached(tiny_compiler(change(facts), tmp_path), source())
+        compiler.case(source())
+        assert is_cached(tiny_compiler(facts, compiler.cache.root), source())
+        assert not is_cached(tiny_compiler(change(facts), compiler.cache.root), source())
 
     def test_a_changed_header_of_the_build_compiles_again(
         self, facts: BuildFacts, tmp_path: Path

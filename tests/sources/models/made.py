@@ -18,7 +18,6 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Record
 from instruction_counts.sources.inputs import ModelSource
 from instruction_counts.sources.models.layers import (
-    LayerCall,
     LayerInput,
     ModelLayer,
     ModelTrace,
@@ -52,7 +51,7 @@ def make_trace(name: str, *calls: tuple[ModelLayer, str], **fields: Any) -> Mode
     """A model that makes these calls."""
     trace = ModelTrace(
         source=ModelSource(name, f"models:{name}"),
-        calls=tuple(LayerCall(*call) for call in calls),
+        calls=calls,
         inputs=(attrs.evolve(IMAGE, name=""),),
         result=OUTPUT,
         taken_apart={},

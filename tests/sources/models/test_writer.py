@@ -197,28 +197,17 @@ def test_an_input_has_a_variable_of_its_own(tmp_path: Path, names: list[str], ca
     assert f"y = {call}" == case.timer_args.stmt
 
 
-@pytest.mark.parametrize(
-    ("layer", "expected"),
-    [
-        (CONV, ("Models", "Conv2d", "3, 4, (3, 3), stride=(2, 2), bias=False · 1x3x8x8")),
-        (ADD, ("Models", "add", "add(a, b) · 2x2, 2x2")),
-        (
-            attrs.evolve(CONV, is_frozen=True),
-            ("Models", "Conv2d", "3, 4, (3, 3), stride=(2, 2), bias=False · frozen · 1x3x8x8"),
-        ),
-        (
-            attrs.evolve(CONV, inputs=(LayerInput("x", (1, 2), "int64", (1, 1), 5),)),
-            ("Models", "Conv2d", "3, 4, (3, 3), stride=(2, 2), bias=False · 1x2 int64 strided"),
-        ),
-    ],
-)
-def test_a_layer_is_called_by_what_makes_it(layer: ModelLayer, expected: tuple[str, ...]) -> None:
-    """Its arguments and the shapes that go in."""
-    assert [expected] == labels([UniqueLayer(layer, ())])
+def test_a_layer_is_called_by_what_makes_it() -> None:
+    """Its arguments and the shapes that go in; two of one name are numbered."""
+    words = LayerInput("x", (1, 2), "int64", (1, 1), 5)
+    layers = [CONV, ADD, attrs.evolve(CONV, is_frozen=True), attrs.evolve(CONV, inputs=(words,))]
+    layers.append(attrs.evolve(CONV, training=True))
 
-
-def test_two_layers_of_one_name_are_numbered() -> None:
-    """A label is used once."""
-    layers = [UniqueLayer(layer, ()) for layer in (CONV, attrs.evolve(CONV, training=True))]
-
-    assert [False, True] == [label[-1].endswith("(2)") for label in labels(layers)]
+    conv = "3, 4, (3, 3), stride=(2, 2), bias=False"
+    assert [
+        ("Models", "Conv2d", f"{conv} · 1x3x8x8"),
+        ("Models", "add", "add(a, b) · 2x2, 2x2"),
+        ("Models", "Conv2d", f"{conv} · frozen · 1x3x8x8"),
+        ("Models", "Conv2d", f"{conv} · 1x2 int64 strided"),
+        ("Models", "Conv2d", f"{conv} · 1x3x8x8 (2)"),
+    ] == labels([UniqueLayer(layer, ()) for layer in layers])

@@ -88,13 +88,6 @@ def test_every_operator_that_grows_has_usual_sizes_that_are_moderate() -> None:
     assert {} == wrong
 
 
-def test_an_entry_can_say_how_its_inputs_grow() -> None:
-    """Where the rule gives shapes that do not go together; what is asked for wins."""
-    stated = attrs.evolve(MM, scale={"input": (64, "N")})
-    assert {"input": (64, "N")} == templates(stated, ())
-    assert {"n": ("N",)} == templates(stated, ["n=N"])
-
-
 def test_sizes_that_do_not_fit_into_memory_are_refused() -> None:
     """Before anything is allocated."""
     check_sizes({"x": ("N", "N")}, [16_384])
@@ -102,16 +95,18 @@ def test_sizes_that_do_not_fit_into_memory_are_refused() -> None:
         check_sizes({"x": ("N", "N")}, [16_385])
 
 
-def test_the_first_size_grows_wherever_it_occurs() -> None:
-    """What belongs together stays together; other sizes stay as they are."""
-    assert templates(MM, ()) == {"input": ("N", 32), "mat2": (32, "N")}
-
-
 def test_shapes_grow_as_they_are_asked_to() -> None:
-    """Of the inputs that are named, and no others."""
-    found = templates(MM, ["input=[N, N]", "n=N"])
-    assert found == {"input": ("N", "N"), "n": ("N",)}
-    assert at_size(found, 8) == {"input": (8, 8), "n": (8,)}
+    """As an option says, or the entry, or the first size wherever it occurs: what belongs together.
+
+    Other inputs and other sizes stay as they are.
+    """
+    stated = attrs.evolve(MM, scale={"input": (64, "N")})
+    found = templates(stated, ["input=[N, N]", "n=N"])
+
+    assert {"input": ("N", "N"), "n": ("N",)} == found
+    assert {"input": (8, 8), "n": (8,)} == at_size(found, 8)
+    assert {"input": (64, "N")} == templates(stated, ())
+    assert {"input": ("N", 32), "mat2": (32, "N")} == templates(MM, ())
 
 
 @pytest.mark.parametrize(

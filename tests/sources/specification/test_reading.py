@@ -21,12 +21,11 @@ from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.specification import read_specification
-from instruction_counts.sources.specification.values import Reporters
 
-EXAMPLE = Path("examples/linear.yaml")
 WRITE: TypeAlias = Callable[[str], Path]
 EMPTY = hashlib.sha256(b"").hexdigest()
 HEAD = "version: 1\nbenchmarks:\n"
+ONE = f"{HEAD}  - {{id: a, statement: x}}\n"
 TWO_SHAPES = """\
 version: 1
 name: two
@@ -137,19 +136,6 @@ def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
     ]
 
 
-def test_the_example_gives_cases_of_every_kind() -> None:
-    """Without torch, but for the operators, whose schemas are known."""
-    labels = {case.label for case in load(str(EXAMPLE))}
-
-    assert {
-        ("Linear", "matmul 1", "32x128"),
-        ("Linear", "matmul 2", "1x128"),
-        ("Linear", "sum of ones"),
-        ("Linear", "torch.matmul 32x128"),
-        ("Linear", "torch.matmul 1x128"),
-    } == labels
-
-
 def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
     """With placeholders replaced."""
     path = write(
@@ -158,32 +144,6 @@ def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
 
     expected = ExpectedTensor("y", (32, 4), sum=2.0, tolerance=0.5)
     assert (expected,) == python_cases(path)[0].expected
-
-
-def test_builds_limits_and_reporters_are_read(
-    write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Files and folders are named from the specification, or from the home folder."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    path = write(f"""\
-        version: 1
-        builds: [{{name: base, python: {sys.executable}, env: {{A: "1"}}}}]
-        timeout: 2.5
-        benchmarks: [{{id: a, statement: x = 1}}]
-        reporters:
-          - screen
-          - directory: results
-          - directory: ~/more
-          - database: runs.db
-    """)
-    found = read_specification(path)
-
-    assert 2.5 == found.timeout_s
-    assert "base" == found.builds[0].name
-    assert sys.executable == found.builds[0].python
-    assert {"A": "1"} == found.builds[0].env
-    folders = tmp_path / "results", tmp_path / "home" / "more"
-    assert Reporters(True, folders, str(tmp_path / "runs.db")) == found.reporters
 
 
 ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
@@ -215,28 +175,6 @@ def test_an_operator_has_the_inputs_that_are_stated(
     assert expected == [
         line for text in setups.values() for line in text.splitlines() if "rand" in line
     ]
-
-
-@pytest.mark.parametrize(
-    ("operator", "inputs", "said"),
-    [
-        ("torch.add", "x: {shape: [3]}", 'operator\n  found     torch.add has no tensor "x"'),
-        ("torch.cat", "tensors: {shape: [3]}", 'torch.cat has no tensor "tensors"'),
-        ("torch.add", "input: {shape: [3], distribution: ones}", "shape and dtype"),
-        (
-            "torch.add",
-            "input: {shape: [3], dtype: int8}, other: {shape: [3], dtype: bool}",
-            "one dtype, or one list",
-        ),
-    ],
-)
-def test_what_cannot_apply_to_an_operator_is_reported(
-    write: WRITE, operator: str, inputs: str, said: str
-) -> None:
-    """At its place, and not passed over."""
-    path = write(f"{HEAD}  - {{id: a, operator: {operator}, inputs: {{{inputs}}}}}\n")
-
-    assert said in problem(path)
 
 
 def test_an_entry_of_several_operators_needs_no_label(write: WRITE) -> None:
@@ -381,9 +319,19 @@ def test_every_mistake_is_reported_with_its_place(
             "{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}, y: {shape: [[1], [2], [3]]}}}",
             "the same number of shapes",
         ),
+        ("{id: a, statement: {}}", "no statement in either language"),
+        ("{id: a, operator: torch.add, inputs: {x: {shape: [3]}}}", 'torch.add has no tensor "x"'),
+        ("{id: a, operator: torch.cat, inputs: {tensors: {shape: [3]}}}", 'no tensor "tensors"'),
         (
-            "{id: a, statement: x, inputs: {x: {shape: [2], dtype: int64, requires_grad: true}}}",
-            "only floating-point and complex tensors",
+            "{id: a, operator: torch.add, inputs: {input: {shape: [3], distribution: ones}}}",
+            "shape and dtype",
+        ),
+        (
+            (
+                "{id: a, operator: torch.add, inputs: "
+                "{input: {shape: [3], dtype: int8}, other: {shape: [3], dtype: bool}}}"
+            ),
+            "one dtype, or one list",
         ),
         (
             "{id: a, statement: x, inputs: {x: {shape: [2], distribution: {index_of: [x, 0]}}}}",
@@ -419,20 +367,23 @@ def test_an_input_is_not_called_what_means_something_else(write: WRITE, name: st
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("text", "said"),
     [
-        ("reporters: [{database: a.db}, {database: b.db}]", "one database"),
+        (f"{ONE}reporters: [{{database: a.db}}, {{database: b.db}}]", "one database"),
         (
-            "reporters: [[screen]]",
+            f"{ONE}reporters: [[screen]]",
             "reporters[0]\n  found     ['screen'] (list)\n  expected  screen, or a map",
         ),
-        ("reporters: [{screen: false}]", "one of directory, database"),
-        (f"seed: {2**63}", "a whole number of at most 64 bits"),
+        (f"{ONE}reporters: [{{screen: false}}]", "one of directory, database"),
+        (f"{ONE}seed: {2**63}", "a whole number of at most 64 bits"),
+        ("version: 1\nbenchmarks: []\n", "at least one benchmark"),
+        ("version: 2\nbenchmarks: [{id: a}]\n", "1, the only supported version"),
+        ("version: !!python/object:os.system {}\nbenchmarks: []\n", "a plain value"),
     ],
 )
-def test_a_mistake_around_the_entries_is_reported(write: WRITE, line: str, said: str) -> None:
-    """At its place."""
-    assert said in problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
+def test_a_mistake_around_the_entries_is_reported(write: WRITE, text: str, said: str) -> None:
+    """At its place; whatever it is, nothing of it is executed."""
+    assert said in problem(write(text))
 
 
 WHOLE = f"""\
@@ -491,19 +442,6 @@ def test_whatever_a_specification_holds_it_is_read_or_refused(folder: Path, text
     path.write_text(text, encoding="utf-8")
     with contextlib.suppress(ValidationError):
         load(str(path))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("version: 1\nbenchmarks: []\n", "at least one benchmark"),
-        ("version: 2\nbenchmarks: [{id: a}]\n", "1, the only supported version"),
-        ("version: !!python/object:os.system {}\nbenchmarks: []\n", "a plain value"),
-    ],
-)
-def test_a_file_that_is_no_specification_is_refused(write: WRITE, text: str, said: str) -> None:
-    """Whatever it is, nothing of it is executed."""
-    assert said in problem(write(text))
 
 
 def test_a_specification_that_is_not_there_is_a_wrong_use() -> None:
