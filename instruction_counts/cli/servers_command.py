@@ -20,7 +20,7 @@ def servers_command() -> None:
 
 @servers_command.command("list")
 def list_servers() -> None:
-    """List them: build, torch, what is ready, age, since when nobody uses it, memory."""
+    """List them: build, torch, what is ready, age, idle time, memory."""
     found = holders()
     for _, holder in found:
         ready = ", ".join(holder["servers"]) or "starting"

@@ -112,13 +112,20 @@ class FunctionDifference:
     def callers(self, key: FunctionKey) -> tuple[CallerChange, ...]:
         """Who calls a function, the largest change first; not the function itself.
 
-        Empty where calls are not known on a side.
+        Empty where calls are not known on a side, and of a function that is also executed below
+        itself: what is spent there counts with each call, and all calls with more than the case.
         """
-        return tuple(
+        found = tuple(
             call
             for call in self.calls
             if call.key == key != call.caller and None not in {call.base, call.new}
         )
+        is_recursive = any(
+            sum(getattr(call, side) for call in found)
+            > sum(getattr(function, side) or 0 for function in self.functions)
+            for side in ("base", "new")
+        )
+        return () if is_recursive else found
 
     def _shares(self, title: Callable[[FunctionKey], str]) -> tuple[Share, ...]:
         sums: dict[str, list[Fraction]] = defaultdict(lambda: [_NOTHING, _NOTHING])

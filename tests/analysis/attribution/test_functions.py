@@ -150,12 +150,21 @@ def test_callers_are_reported_with_what_is_below_them() -> None:
         {"f": 1, "g": 1, "h(int)": 5},
         [("f", "h(int)", 1, 3), ("g", "h(int)", 1, 3), ("h(int)", "h(int)", 1, 1)],
     )
-    new = costs_of({"f": 2, "g": 2, "h()": 10}, [("f", "h()", 2, 6), ("g", "h()", 4, 18)], runs=2)
+    new = costs_of({"f": 2, "g": 2, "h()": 20}, [("f", "h()", 2, 6), ("g", "h()", 4, 18)], runs=2)
     found = difference(base, new)
     change = change_of(found, "h()")
 
     assert [("g", 1, 2, 3, 9), ("f", 1, 1, 3, 3)] == callers(found, "h()")
     assert (3, 3, 0) == (change.base_calls, change.new_calls, change.more_calls)
+
+
+def test_callers_of_a_function_below_itself_are_not_told() -> None:
+    """With each call, its costs would count once more."""
+    calls = [("g", "eval", 2, 14), ("main", "g", 1, 10), ("eval", "g", 1, 5)]
+    sides = (costs_of({"main": 1, "g": 3, "eval": spent}, calls) for spent in (7, 8))
+    found = difference(*sides)
+
+    assert [] == callers(found, "eval")
 
 
 def test_calls_are_unknown_where_they_were_not_stored() -> None:
