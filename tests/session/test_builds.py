@@ -218,6 +218,12 @@ def test_a_run_that_measured_nothing_within_its_budget_did_not_pass(
         assert 2 == len(runner.run(runner.orders(CASES)).run.cases)
 
 
+def test_settings_are_part_of_the_fingerprint_where_the_engine_heeds_them() -> None:
+    """The timer has the system's allocator, whatever is asked for."""
+    for engine, allocator in (("fork", "steady"), ("timer", "system")):
+        assert allocator == MeasurementSettings(engine=engine).fingerprint(FACTS).allocator
+
+
 def test_the_banner_names_what_is_measured() -> None:
     """The default build needs no name."""
     other = attrs.evolve(FACTS, build=attrs.evolve(BUILD, name="new"))
