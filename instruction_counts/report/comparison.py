@@ -11,7 +11,7 @@ import attrs
 
 from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.difference import FAR_BEYOND, Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -55,7 +55,8 @@ ROLES = {
     Verdict.MISSING: Role.STRONG,
 }
 _SAID_BY_THE_TABLE = {
-    *(Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS, Reason.ONLY_IN_NEW, Reason.ONLY_IN_BASE),
+    *(Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS, Reason.FAR_BEYOND_LAYOUTS),
+    *(Reason.ONLY_IN_NEW, Reason.ONLY_IN_BASE),
 }
 _COLUMNS = (
     Column("case", "", of=lambda case: name_of(case.key)),
@@ -270,12 +271,14 @@ def _how_sure(differences: Sequence[Difference]) -> str:
         return ""
     numbers = sorted({len(case.layouts.new) for case in differences if case.layouts is not None})
     counted = sum(case.layouts is not None for case in differences)
-    certain = sum(case.verified for case in differences) - counted
+    far = sum(case.reason is Reason.FAR_BEYOND_LAYOUTS for case in differences)
+    certain = sum(case.verified for case in differences) - counted - far
     memory = f"memory layout{'' if numbers == [1] else 's'}"
     parts = {
         f"verified in {' or '.join(map(str, numbers))} {memory}": counted,
         "certain: different code is executed": certain,
-        "not verified": len(differences) - counted - certain,
+        f"certain: over {FAR_BEYOND:.0%}, far more than layouts move": far,
+        "not verified": len(differences) - counted - certain - far,
     }
     known = {text: many for text, many in parts.items() if many}
     return ", ".join(known if len(known) == 1 else (f"{n:,} {text}" for text, n in known.items()))

@@ -91,6 +91,7 @@ def compare(
     """
     found = tuple(disagreements(base, new))
     comparable = not any(disagreement.prevents for disagreement in found)
+    held = base.is_held and new.is_held
     sides = [(key, record) for side in (new, base) for key, record in side.records.items()]
     skipped = {key: budget for key, record in sides if (budget := record.outcome.skipped_by_budget)}
     differences = []
@@ -102,7 +103,11 @@ def compare(
             )
             output = compare_outputs(*outputs)
             judged = judge(
-                key, before, after, comparable=comparable, min_effect=min_effect, output=output
+                *(key, before, after),
+                comparable=comparable,
+                held=held,
+                min_effect=min_effect,
+                output=output,
             )
             differences.append(attrs.evolve(judged, causes=causes(judged)))
     return Comparison(base, new, found, min_effect, tuple(differences), skipped_by_budget=skipped)

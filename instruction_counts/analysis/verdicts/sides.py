@@ -59,6 +59,12 @@ class Side:
     package_folder: str = ""
     """Where its torch was installed, with its packages; empty where that is not known."""
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it was counted with all that is known to depend on memory held still."""
+        found = self.fingerprint
+        return (found.caches, found.allocator, found.aslr_off) == ("held", "steady", True)
+
 
 def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side:
     """The side that ``build`` is in ``run``, which is stored under ``run_id``."""

@@ -15,7 +15,7 @@ from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFu
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report.causes import texts
-from tests.builders import costs_of, counted, cpp, key, side
+from tests.builders import costs_of, counted, cpp, key, outcome_of, side
 from tests.fakes import make_record
 
 
@@ -93,6 +93,17 @@ def test_suspects_are_judged_by_what_was_counted_again(
         "new": (Reason.ONLY_IN_NEW, False, None),
         "missing": (Reason.ONLY_IN_BASE, False, None),
     } == {case.key.label[0]: (case.reason, case.verified, case.effect) for case in again}
+
+
+@pytest.mark.parametrize("new_caches", ["held", "not held", ""])
+def test_a_large_change_needs_no_other_layout_where_both_sides_hold_caches(new_caches: str) -> None:
+    """Else a build on another interpreter may differ by percents."""
+    base, new = (
+        side(make_record("a", outcome=outcome_of(count)), caches=caches, allocator="steady")
+        for count, caches in ((100_000, "held"), (110_000, new_caches))
+    )
+
+    assert (new_caches == "held") is not bool(compare(base, new).suspects)
 
 
 @pytest.mark.parametrize("last", [{}, {"worse": 2000}], ids=["both sides", "base"])

@@ -94,6 +94,30 @@ def test_a_change_of_interest_is_better_or_worse(
 
 
 @pytest.mark.parametrize(
+    ("new", "spread", "held", "expected"),
+    [
+        (102_001, 0, True, (Verdict.WORSE, Reason.FAR_BEYOND_LAYOUTS)),
+        (97_999, 0, True, (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS)),
+        (102_000, 0, True, (Verdict.WORSE, Reason.EXACT_DIFFERENCE)),
+        (102_001, 0, False, (Verdict.WORSE, Reason.EXACT_DIFFERENCE)),
+        (102_001, 1, True, (Verdict.WORSE, Reason.BEYOND_NOISE)),
+    ],
+)
+def test_what_memory_never_moved_a_case_by_is_certain(
+    new: int, spread: int, held: bool, expected: tuple[Verdict, Reason]
+) -> None:
+    """Where it is held still, and the windows agree; then nothing is counted again."""
+    difference = judge(KEY, record(100_000, spread=spread), record(new), held=held)
+    is_certain = expected[1] is Reason.FAR_BEYOND_LAYOUTS
+
+    assert expected == said(difference)
+    assert (is_certain, not is_certain) == (
+        difference.verified,
+        is_suspect(difference, MIN_EFFECT),
+    )
+
+
+@pytest.mark.parametrize(
     ("language", "noise", "change", "verdict"),
     [
         # What layouts were seen to move.
