@@ -76,6 +76,7 @@ def test_the_tutorials_work_as_typed(clone: Path) -> None:
             assert expected == done.returncode, (command, done.stdout, done.stderr)
             # Nothing may be edited through a link to the environment of the tests.
             assert not (clone / "patched").is_symlink()
-    stopped = called(["bash", "-c", "python main.py servers stop"], clone, variables)
+    called(["bash", "-c", "python main.py servers stop"], clone, variables)
+    left = called(["bash", "-c", "python main.py servers list"], clone, variables)
 
-    assert "Stopped 2." in stopped.stderr
+    assert "No server is kept" in left.stderr
