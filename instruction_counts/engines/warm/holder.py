@@ -112,12 +112,15 @@ class Holder:
         return not (self._is_retired or idle_s > self._order.keep_s or _memory_is_short())
 
     def _answer(self, connection: socket.socket) -> None:
+        is_use = False
         with contextlib.suppress(OSError), connection:
             connection.settimeout(None)
             channel.check_peer(connection)
             request = channel.receive(connection)
+            what = request.pop("do")
+            is_use = what != "status"
             try:
-                answer = self._tasks[request.pop("do")](connection, **request)
+                answer = self._tasks[what](connection, **request)
             except WorkerError as error:
                 answer = {"status": "failed", "failure": error.failure}
             except ServerStartError as error:
@@ -127,7 +130,8 @@ class Holder:
                 connection.recv(1)
         with self._lock:
             self._connections -= 1
-            self._used = time.monotonic()
+            if is_use:  # who lists servers keeps none of them
+                self._used = time.monotonic()
             if not self._connections:  # those who have gone may have left some
                 for dump in self._folder.glob("*/dumps/*"):
                     dump.unlink(missing_ok=True)
@@ -200,7 +204,7 @@ class Holder:
             "torch": self._order.facts.fingerprint.torch,
             "servers": [name_of(*key) for key, one in self._servers.items() if one.is_ready],
             "age_s": now - self._began,
-            "idle_s": 0.0 if self._connections > 1 else now - self._used,
+            "idle_s": 0.0 if self._connections > 1 else max(0.0, now - self._used),
             "memory_bytes": _memory_below(os.getpid()),
         }
 

@@ -36,6 +36,11 @@ def attending(facts: BuildFacts = FACTS, isa: str = "") -> WarmServers:
     return servers
 
 
+def idle() -> int:
+    """How many nobody uses."""
+    return sum(holder["idle_s"] > 0 for _, holder in holders())
+
+
 def pids() -> list[int]:
     """The processes that hold servers."""
     return [holder["pid"] for _, holder in holders()]
@@ -72,12 +77,13 @@ def test_another_profile_has_another_one() -> None:
 def test_the_one_that_was_used_least_recently_makes_room() -> None:
     """A bisection over many builds does not fill the memory; what is used stays."""
     first = attending(isa="avx")
-    for isa in ("avx2", "avx512", "default", "amx"):
+    for number, isa in enumerate(("avx2", "avx512", "default", "amx")):
         attending(isa=isa).close()
+        assert comes_true(lambda: idle() == min(number + 1, 3))  # noqa: B023 - called at once
 
     found = [place for place, _ in holders()]
 
-    assert comes_true(lambda: len(holders()) == 4)
+    assert 4 == len(found)
     assert channel.place_of(FACTS.build, Profile(pinned_isa="avx2")) not in found
     assert channel.place_of(FACTS.build, Profile(pinned_isa="avx")) in found
     first.close()

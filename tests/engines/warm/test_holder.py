@@ -153,6 +153,15 @@ def test_what_nobody_uses_ends(hold: HOLD) -> None:
     assert comes_true(lambda: not is_running(server))
 
 
+def test_who_asks_what_there_is_keeps_nothing(hold: HOLD) -> None:
+    """A list of servers is no use of one."""
+    place = hold(keep_s=1)
+    run(place, "pass")
+
+    assert comes_true(lambda: told(place, "status")["idle_s"] > 0.5)
+    assert ends(place)
+
+
 def test_what_is_used_stays(hold: HOLD) -> None:
     """Also where its command does something else for longer than it is kept."""
     place = hold(keep_s=0.1)

@@ -21,16 +21,6 @@ def run(tmp_path: Path, *args: str) -> list[dict[str, Any]]:
     return cases
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
-@pytest.mark.usefixtures("kept_engines")
-def test_an_operator_is_measured_in_every_language_and_mode(tmp_path: Path) -> None:
-    """Python and C++, eager and TorchScript, forward and backward: eight cases."""
-    cases = run(tmp_path, "--operators", "torch.index_select", "--no-times", "--shape", "small")
-    modes = {(case["language"], case["runtime"], case["autograd"]) for case in cases}
-    assert len(modes) == len(cases) == 8
-
-
 def test_operators_can_be_listed_with_overrides(capsys: pytest.CaptureFixture[str]) -> None:
     """Each dtype gives cases of its own."""
     args = ["list", "--operators", "torch.add", "--dtype", "float64", "--dtype", "int32"]
