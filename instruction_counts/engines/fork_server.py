@@ -79,6 +79,7 @@ class ForkServer:
         """Whether the server has been asked to end."""
         self._ended: Failure | None = None
         self._lock = threading.Lock()
+        self._making = threading.Lock()
         self._process: WorkerProcess | None = None
         self._numbers = itertools.count(1)
         self._make_folder()
@@ -137,7 +138,8 @@ class ForkServer:
     def close(self) -> None:
         """Kill the server and its children, from any thread; nothing of it is left behind."""
         self.is_closed = True
-        process = self._process
+        with self._making:  # whoever removes the folder now removes what was made again, too
+            process = self._process
         if process is not None:
             process.kill()  # and all below it
             # Whoever talks to it finds that it is gone, and lets go of the lock.
@@ -161,7 +163,7 @@ class ForkServer:
 
         What tasks put there comes and goes.
         """
-        with self._lock:
+        with self._lock, self._making:
             if not (self.is_closed or self._marks() >= self._made):
                 self._drop()
                 self._ended = _DELETED

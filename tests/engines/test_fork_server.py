@@ -432,3 +432,30 @@ def test_closing_ends_a_server_that_is_starting(make: MAKE) -> None:
     assert time.monotonic() - begin < 500
     assert "the server was closed" == failure_in(server, task("pass")).message
     assert 1 == starts_of(server)
+
+
+def test_a_folder_that_is_made_again_is_whole_when_its_server_is_closed(make: MAKE) -> None:
+    """Else it would be there again after it was removed."""
+    is_filling, may_fill = threading.Event(), threading.Event()
+    fills: list[Path] = []
+
+    def fill(folder: Path) -> None:
+        fills.append(folder)
+        if len(fills) > 1:
+            is_filling.set()
+            may_fill.wait(60)
+
+    server = make(fill=fill)
+    shutil.rmtree(server.folder)
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(server.run, task("pass"), 60)
+        assert is_filling.wait(60)
+        closing = pool.submit(server.close)
+        with pytest.raises(TimeoutError):
+            closing.result(timeout=0.2)
+        may_fill.set()
+        closing.result(timeout=60)
+        with contextlib.suppress(WorkerError, ServerStartError):
+            running.result(timeout=60)
+
+    assert 2 == len(fills)
