@@ -113,21 +113,27 @@ class Holder:
 
     def _answer(self, connection: socket.socket) -> None:
         is_use = False
-        with contextlib.suppress(OSError), connection:
-            connection.settimeout(None)
-            channel.check_peer(connection)
-            request = channel.receive(connection)
-            what = request.pop("do")
-            is_use = what != "status"
-            try:
-                answer = self._tasks[what](connection, **request)
-            except WorkerError as error:
-                answer = {"status": "failed", "failure": error.failure}
-            except ServerStartError as error:
-                answer = {"status": "not started", "reason": str(error)}
-            channel.send(connection, {**answer, "notices": self._notices_so_far()})
-            if request.get("stay"):  # until the other end goes
-                connection.recv(1)
+        try:
+            with contextlib.suppress(OSError, ValueError), connection:
+                connection.settimeout(None)
+                channel.check_peer(connection)
+                request = channel.receive(connection)
+                what = request.pop("do")
+                is_use = what != "status"
+                try:
+                    answer = self._tasks[what](connection, **request)
+                except WorkerError as error:
+                    answer = {"status": "failed", "failure": error.failure}
+                except ServerStartError as error:
+                    answer = {"status": "not started", "reason": str(error)}
+                channel.send(connection, {**answer, "notices": self._notices_so_far()})
+                if request.get("stay"):  # until the other end goes
+                    connection.recv(1)
+        finally:
+            self._gone(is_use=is_use)
+
+    def _gone(self, *, is_use: bool) -> None:
+        """Note that a connection has ended, however it did."""
         with self._lock:
             self._connections -= 1
             if is_use:  # who lists servers keeps none of them

@@ -162,6 +162,17 @@ def test_who_asks_what_there_is_keeps_nothing(hold: HOLD) -> None:
     assert ends(place)
 
 
+def test_what_is_no_request_keeps_nothing(hold: HOLD) -> None:
+    """Its connection is one that has ended."""
+    place = hold(keep_s=0.1)
+    run(place, "pass")
+    with channel.connected(place) as connection:
+        connection.sendall(b"what?\n")
+        assert b"" == connection.recv(1)
+
+    assert ends(place)
+
+
 def test_what_is_used_stays(hold: HOLD) -> None:
     """Also where its command does something else for longer than it is kept."""
     place = hold(keep_s=0.1)
