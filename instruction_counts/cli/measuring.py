@@ -31,6 +31,7 @@ from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import kinds_of_lanes
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import read_limits
+from instruction_counts.session.build_series import check_build_command
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
@@ -186,6 +187,7 @@ def series_options(*selecting: Decorator, required: bool) -> Decorator:
             "COMMAND",
             "Shell command that makes the build of {commit}. The last line that it prints is the "
             "interpreter or virtual environment.",
+            callback=lambda _context, _option, command: check_build_command(command),
         ),
         *(_layouts("only measures once more"), min_effect_option),
         *(*selecting, store_option),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.core.types import Language
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.selection import Selection
@@ -30,10 +30,11 @@ from instruction_counts.report.renderers import terminal
 from instruction_counts.session.bisecting import Found, bisect, only_case
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
-from tests.fakes import FINGERPRINT, failed, make_record
+from tests.fakes import FINGERPRINT, failed, make_case, make_record
 from tests.history.made import outcome_of
 from tests.session.fakes import FakeRecorder
 
+CASE = make_case("add", language=Language.CPP)
 RECORD = make_record("add", language=Language.CPP)
 KEY = RECORD.key
 Place = tuple[int, int, tuple[int, ...]]
@@ -56,8 +57,9 @@ class FakeBuildMeasurer(StoreBuildMeasurer):
     names: list[str] = attrs.field(factory=list)
     """Of the builds that were measured."""
 
-    def known(self, build: Build) -> Side | None:
+    def known(self, build: Build, case: Case) -> Side | None:
         """See `StoreBuildMeasurer`."""
+        del case
         if self.counts[build.name] is None:
             raise BuildError(f"{build.name} cannot import torch", "Install it.")
         return self._side(build) if build.name in self.stored else None
@@ -103,7 +105,7 @@ def measurer_of(counts: Sequence[int | str | None], **more: Any) -> FakeBuildMea
 def searched(measurer: FakeBuildMeasurer) -> Found:
     """A bisection over all builds."""
     makers = {name: functools.partial(Build, name, "/python") for name in measurer.counts}
-    return bisect(makers, KEY, measurer)
+    return bisect(makers, CASE, measurer)
 
 
 def places_in(found: Found) -> list[Place]:
