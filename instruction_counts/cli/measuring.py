@@ -93,10 +93,8 @@ def _measuring(**given: Any) -> MeasurementSettings:
     return settings
 
 
-untimed_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
-"""How to count, for a command that takes no times; it gets ``measuring``."""
 counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings)
-"""How to measure, for a command that needs counts."""
+"""How to measure, for a command that needs counts; it gets ``measuring``."""
 measuring_options = gathered(
     "measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings
 )

@@ -153,7 +153,7 @@ def check_side(
     cases = load_cases(how.definitions, how.selection)
 
     def verify(comparison: Comparison) -> Comparison:
-        if not comparison.suspects or not can_verify(kept):
+        if not can_verify(kept, comparison, how.layouts):
             return comparison
         return count_again(  # the baseline remembers its own layouts
             *(kept, cases, comparison, how.layouts),

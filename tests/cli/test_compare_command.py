@@ -69,7 +69,7 @@ def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
         (["a", "b"], '"a" is neither a build, an interpreter, a JSON file nor a stored run'),
         (["a", "a"], "base and new are both a"),
         (["no/python", "a"], "there is no interpreter, virtual environment or file no/python"),
-        ([f"old={sys.executable}", "a"], f"by an option: old --build old={sys.executable}"),
+        ([f"old={sys.executable}", "a"], "needs an option: --build NAME=PYTHON"),
     ],
 )
 def test_a_side_that_is_not_there_is_named(args: list[str], message: str, program: Program) -> None:

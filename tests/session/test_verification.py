@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from instruction_counts.core.types import Case
-from instruction_counts.session.verification import recount
+from instruction_counts.session.comparing import recount
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case
 from tests.session.fakes import fake_engines, runner_of
