@@ -13,6 +13,7 @@ from instruction_counts.cli.options import (
     build_options,
     choice,
     flag,
+    gathered,
     only_build,
     option,
     several,
@@ -36,15 +37,21 @@ from instruction_counts.sources.models.layers import TraceMode
     "Sizes of an input: 1,3,224,224. With a dtype and a limit: 1,128:int64<30522. For an argument: "
     "input_ids=…. For one of several models: MODEL@….",
 )
-@flag("--backward with_backward", "Also measure forward and backward together.")
-@flag("--train training", "Use training mode  [default: eval]")
-@choice(
-    "--level",
-    ["modules", "operators"],
-    "Layers to write. modules: torch's own modules, and the operators outside of them.",
-    default="modules",
+@gathered(
+    "mode",
+    (
+        flag("--backward", "Also measure forward and backward together."),
+        flag("--train training", "Use training mode  [default: eval]"),
+        choice(
+            "--level",
+            ["modules", "operators"],
+            "Layers to write. modules: torch's own modules, and the operators outside of them.",
+            default="modules",
+        ),
+        flag("--real-data", "Run models on random values, not on shapes alone."),
+    ),
+    TraceMode,
 )
-@flag("--real-data", "Run models on random values, not on shapes alone.")
 @option(
     "--output",
     "FILE",
@@ -57,10 +64,7 @@ from instruction_counts.sources.models.layers import TraceMode
 def generate_command(
     models: tuple[str, ...],
     input_texts: tuple[str, ...],
-    with_backward: bool,
-    training: bool,
-    level: str,
-    real_data: bool,
+    mode: TraceMode,
     output: Path,
     force: bool,
     builds: tuple[Build, ...],
@@ -79,5 +83,4 @@ def generate_command(
       python main.py predict result.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "generate")
-    mode = TraceMode(level, training, with_backward, real_data)
     console.show(report.generated(generate(models, input_texts, mode, build, output, force=force)))

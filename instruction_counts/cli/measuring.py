@@ -119,8 +119,8 @@ def specification_of(definitions: Definitions | None) -> Specification | None:
 
 
 def _asked(
-    definitions: Definitions | None,
-    selection: Selection,
+    definitions: Definitions | None = None,
+    selection: Selection = Selection(),  # noqa: B008 - frozen
     builds: tuple[Build, ...] = (),
     measuring: MeasurementSettings | None = None,
     db: str | None = None,

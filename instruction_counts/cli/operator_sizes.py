@@ -9,7 +9,7 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import counting_options
+from instruction_counts.cli.measuring import Asked, asking, counting_options
 from instruction_counts.cli.options import (
     build_options,
     choice,
@@ -21,11 +21,8 @@ from instruction_counts.cli.options import (
     store_option,
 )
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.selection import Selection
 from instruction_counts.report import operators as report
-from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import DTYPES
@@ -48,10 +45,7 @@ from instruction_counts.storage.store import Store
     "first size of the first input is N, wherever it occurs.",
 )
 @choice("--dtype", DTYPES, "dtype of the inputs  [default: float32]", metavar="DTYPE")
-@mode_options
-@build_options
-@counting_options
-@store_option
+@asking(mode_options, build_options, counting_options, store_option)
 @output_options()
 def sizes(
     operator: str,
@@ -59,10 +53,7 @@ def sizes(
     sizes_text: str | None,
     inputs: tuple[str, ...],
     dtype: str | None,
-    selection: Selection,
-    builds: tuple[Build, ...],
-    measuring: MeasurementSettings,
-    db: str | None,
+    asked: Asked,
     outputs: Outputs,
 ) -> ExitCode:
     """Measure one operator over a range of sizes: where overhead ends and work begins.
@@ -76,11 +67,11 @@ def sizes(
       python main.py operators sizes torch.mm --sizes 4:256:2 --language c++
       python main.py operators sizes torch.sum --input input=N,64
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    build = only_build(builds, "sizes")
+    build = only_build(asked.builds, "sizes")
     overrides = Overrides(dtypes=(dtype,) if dtype else ())
-    with Store.open(db) as store:
+    with Store.open(asked.db) as store:
         found = measure_sizes(
-            *(operator, selection, build, measuring, store, console),
+            *(operator, asked.how.selection, build, asked.how.settings, store, console),
             sizes=sizes_text or "",
             scale=inputs,
             overrides=overrides,

@@ -8,31 +8,21 @@ import shutil
 import sys
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner
 
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.storage.json_files import read_json
-from tests.cli.program import Program
+from tests.cli.program import Program, given
 
 HERE = sys.executable
 
 
 def typed(*args: str, stdin: bytes = b"") -> Statements:
     """What the options make of these words."""
-    found: list[Statements] = []
-
-    @click.command()
-    @statement_options
-    def command(asked: Statements) -> None:
-        found.append(asked)
-
-    result = CliRunner().invoke(command, args, input=stdin, catch_exceptions=False)
-    assert 0 == result.exit_code, result.output
-    return found[0]
+    found: Statements = given(statement_options, *args, stdin=stdin)
+    return found
 
 
 @pytest.mark.parametrize(
