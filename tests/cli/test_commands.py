@@ -38,17 +38,14 @@ BENCHMARKS = {
     [
         ["--no-such-option"],
         ["list", "--language", "rust"],
-        ["list", "--num-threads", "0"],
         ["run", "--jobs", "0"],
         ["run", "--cores", "none", "--timeout", "0"],
         ["run", "--cores", "none", "--time-budget", "9" * 400],
-        ["watch"],
         # What leaves nothing to watch, check, or fit is not even an option.
         ["watch", "--command", "true", "--no-counts"],
         ["baseline", "check", "baseline.json", "--no-counts"],
         ["operators", "sizes", "torch.add", "--no-counts"],
         ["compare", "a.json", "b.json", "--min-effect", "much"],
-        ["time"],
         ["explain", "one.json"],
         ["explain", "one.json", "two.json", "label", "--limit", "-1"],
     ],

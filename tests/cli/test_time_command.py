@@ -105,6 +105,7 @@ def test_what_contradicts_itself_is_refused(args: tuple[str, ...], message: str)
         (["x", "--save", "a"], "one of them is missing"),
         (["x", "--definitions", "a.py"], "one of them is missing"),
         (["x", "--save", "/", "--definitions", "a.py"], '--save: "/" is no label'),
+        (["x", "--save", "a//b", "--definitions", "a.py"], '--save: "a//b" is no label'),
         (["x", "--save", "a", "--definitions", "pipe.py"], "is not a file that can be written"),
         (["x += 1", "--backward"], "the statement ends without a value: x += 1"),
         (["x", "--build", HERE, "--build", f"a={HERE}"], "time needs one build, not several: "),
