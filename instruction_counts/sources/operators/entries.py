@@ -80,7 +80,7 @@ _OVERLOAD = re.compile(r"\w*")
 
 Variants: TypeAlias = Annotated[
     Mapping[Annotated[str, among(VARIANTS)], T],
-    Check(len, f"a value for at least one of {', '.join(VARIANTS)}", "none"),
+    Check(len, f"a value for at least one of {', '.join(VARIANTS)}"),
 ]
 Families: TypeAlias = Mapping[str, Variants[tuple[Count, ...]]]
 _families: ContextVar[Families | None] = ContextVar("families")

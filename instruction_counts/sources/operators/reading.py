@@ -47,7 +47,7 @@ class _File:
     """Read first, since operators name them."""
     operators: Annotated[
         Mapping[Annotated[str, Check(_NAME.fullmatch, _NAMES)], Stated],
-        Check(len, "at least one operator", "none"),
+        Check(len, "at least one operator"),
     ]
 
 
