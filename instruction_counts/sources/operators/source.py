@@ -17,7 +17,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.reading.documents import one_of
 from instruction_counts.sources.inputs import parse_input
-from instruction_counts.sources.operators import code, cpp_code
+from instruction_counts.sources.operators import code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls, together
 from instruction_counts.sources.operators.catalogue import Schemas, load_schemas
 from instruction_counts.sources.operators.entries import DTYPES, VARIANTS, OperatorEntry, Shape
@@ -209,18 +209,15 @@ def definitions_of(
 def _group(call: Call, schemas: Schemas, num_threads: tuple[int, ...]) -> GroupedBenchmark:
     entry = call.entry
     output = None if entry.in_place else OUTPUT
-    python, cpp = code.expression(call), cpp_code.expression(call, schemas)
-    cpp_stmt, cpp_setup, no_cpp = None, "", ""
-    if isinstance(cpp, str):
-        cpp_stmt = f"auto {output} = {cpp};" if output else f"{cpp};"
-        cpp_setup = code.setup(call, Language.CPP, cpp)
-    else:
-        no_cpp = cpp.reason
+    python = code.expression(call)
+    cpp, no_cpp = code.cpp_expression(call, schemas)
+    cpp_stmt = f"auto {output} = {cpp};" if output else f"{cpp};"
+    cpp_setup = code.setup(call, Language.CPP, cpp) if cpp else ""
     names = ", ".join(value.name for value in call.values)
     try:
         return GroupedStmts(
             f"{output} = {python}" if output else python,
-            cpp_stmt,
+            cpp_stmt if cpp else None,
             GroupedSetup(code.setup(call, Language.PYTHON, python), cpp_setup),
             signature=f"f({names}) -> {output}",
             torchscript=entry.torchscript,
