@@ -116,7 +116,7 @@ def read(
         raise start.unlike("text in UTF-8", found) from error
     del data  # the text alone can be large
     if path.suffix.lower() == ".json" if as_json is None else as_json:
-        return of_json(start, text)
+        return _of_json(start, text)
     return _Yaml(start, text).root()
 
 
@@ -157,12 +157,7 @@ def parsed_json(text: str) -> Any:
     return values
 
 
-def of_json(start: Node, text: str) -> Node:
-    """What a text of JSON holds, as the node of the file that ``start`` names.
-
-    Raises:
-        ValidationError: it is not JSON, nested too deeply, or a mapping has a key twice.
-    """
+def _of_json(start: Node, text: str) -> Node:
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
