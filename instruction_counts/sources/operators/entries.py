@@ -37,11 +37,9 @@ DISTRIBUTIONS = (
 )
 
 TAKEN = frozenset(
-    {
-        *("out", "gradient", "torch"),
-        # Around scripted calls; see core.runtimes.
-        *("_", "range", "jit_model", "ivalue_inputs", "warm_up_call", "warm_up_inputs"),
-    }
+    """
+    out gradient torch _ range jit_model ivalue_inputs warm_up_call warm_up_inputs
+    """.split()  # noqa: SIM905 - as below; see core.runtimes
 )
 """Names that the code around a call uses."""
 
