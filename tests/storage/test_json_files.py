@@ -226,18 +226,6 @@ def test_what_can_be_read_can_be_written() -> None:
     assert run == from_json(to_json(run), "again.json")
 
 
-@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "9" * 5000])
-@pytest.mark.parametrize(
-    "way", [("outcome", "duration_s"), ("outcome", "times", "values_s", 0), ("metadata", "op")]
-)
-def test_a_number_that_nobody_can_calculate_with_is_refused(
-    way: tuple[str | int, ...], number: str
-) -> None:
-    """Wherever it stands."""
-    with pytest.raises(DataError, match=r"^bad\.json"):
-        from_json(spelled(number, *way), "bad.json")
-
-
 @pytest.mark.parametrize(
     ("stored", "read"),
     [
@@ -271,20 +259,6 @@ def test_what_is_no_run_is_refused(text: str) -> None:
     """Whatever JSON it is."""
     with pytest.raises(ValidationError, match=r"^other\.json: \$\n"):
         from_json(text, "other.json")
-
-
-@pytest.mark.parametrize("text", ["", "{", "not json", '{"schema_version": 1', to_json(RUN)[:-900]])
-@pytest.mark.faults
-def test_text_that_is_no_json_or_was_cut_is_refused(text: str) -> None:
-    """With the place where it ends to be JSON."""
-    with pytest.raises(DataError, match=r"^cut\.json:\d+:\d+: .*\n.*\n  expected  JSON"):
-        from_json(text, "cut.json")
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """With the reason of the system."""
-    with pytest.raises(DataError, match=r"absent\.json: No such file"):
-        read_json(tmp_path / "absent.json")
 
 
 @pytest.mark.parametrize("name", ["bomb.json", "bomb.json.gz"])
