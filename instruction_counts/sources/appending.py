@@ -16,7 +16,7 @@ from pathlib import Path
 
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.checks import dedented
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
@@ -34,7 +34,7 @@ def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
 
     Raises:
         UsageError: it is no Python file, it cannot be written, or it has one of the labels.
-        DefinitionErrors, DataError: it is no definition file.
+        DefinitionError, DataError: it is no definition file.
     """
     if path.suffix != ".py":
         raise UsageError(f"{_OPTION} {path}: a definition file ends in .py", "Choose such a name.")
@@ -47,8 +47,8 @@ def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
         return ()
     try:
         cases = load(str(path))
-    except DefinitionErrors as error:
-        if [mistake.field for mistake in error.errors] != ["BENCHMARKS"]:  # none yet
+    except DefinitionError as error:
+        if error.field != "BENCHMARKS":  # none yet
             raise
         return ()
     taken = {case.label for case in cases}
@@ -65,7 +65,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
 
     Raises:
         UsageError: the file cannot be written, or cannot be extended in this way; it is as before.
-        DefinitionErrors, DataError: it is no definition file.
+        DefinitionError, DataError: it is no definition file.
     """
     path = path.resolve()  # what a link points to is replaced, not the link
     content = _content(path)
@@ -101,7 +101,7 @@ def _content(path: Path) -> bytes:
 def _cases(path: Path) -> tuple[Case, ...] | None:
     try:
         return load(str(path))
-    except (UsageError, DefinitionError, DefinitionErrors):
+    except (UsageError, DefinitionError):
         return None
 
 
