@@ -24,7 +24,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
@@ -173,7 +172,7 @@ def verify(
 def can_verify(runner: BuildRunner) -> bool:
     """Whether the engine can count in other layouts; where not, the observer learns it."""
     engine = runner.settings.engine
-    can = engine_named(engine).can(Ability.LAYOUTS)
+    can = engine_named(engine).follows_profile
     if not can:
         runner.observer.note(
             f"Candidates are not verified: the {engine} engine has only one memory layout."
