@@ -12,7 +12,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.surroundings import interrupts, lossy_streams
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.program import PROGRAM, program_name
 from instruction_counts.system.shortages import shortage
@@ -113,7 +113,7 @@ def _exit_code(args: list[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (UsageError, DefinitionError, DefinitionErrors) as error:
+    except (UsageError, DefinitionError) as error:
         console.failure(error)
         return ExitCode.ERROR
     except (OSError, RuntimeError, MemoryError) as error:

@@ -25,10 +25,9 @@ from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.engine import Ability
-from instruction_counts.engines.registry import DEFAULT, engines, require
-from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
-from instruction_counts.execution.registry import kinds_of_lanes
+from instruction_counts.engines.registry import DEFAULT, engines, require_profile
+from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
+from instruction_counts.execution.local_lanes import kinds_of_lanes
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.session.build_series import check_build_command
@@ -89,7 +88,7 @@ def _measuring(**given: Any) -> MeasurementSettings:
     if not (settings.counts or settings.times):
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
     if settings.pin_isa:
-        require(settings.engine, Ability.PINNED_ISA, "--pin-isa")
+        require_profile(settings.engine, "--pin-isa")
     return settings
 
 

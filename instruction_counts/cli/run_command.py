@@ -12,8 +12,7 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, run_options, specification_of
 from instruction_counts.cli.options import EXISTING_FILE, flag, option, time_budget_option
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.engines.engine import Ability
-from instruction_counts.engines.registry import require
+from instruction_counts.engines.registry import require_profile
 from instruction_counts.report.run import run_document
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.measuring import MeasuredRun
@@ -69,7 +68,7 @@ def run_command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if callgrind_out is not None:
         check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
-        require(asked.how.settings.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
+        require_profile(asked.how.settings.engine, "--callgrind-out")
     cases = load_cases(asked.how.definitions, asked.how.selection)
     specification = specification_of(asked.how.definitions)
     exporters = outputs.exporters(stored_run.result_files(specification))

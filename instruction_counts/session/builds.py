@@ -20,12 +20,12 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Ability, Profile
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
-from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
-from instruction_counts.execution.registry import lanes_named
+from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
+from instruction_counts.execution.local_lanes import lanes_named
 from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
@@ -72,7 +72,7 @@ class MeasurementSettings:
 
     def fingerprint(self, facts: BuildFacts) -> Fingerprint:
         """The fingerprint that the counts of a build will have, before it is measured."""
-        has_allocators = engine_named(self.engine).can(Ability.ALLOCATORS)
+        has_allocators = engine_named(self.engine).follows_profile
         return attrs.evolve(
             facts.fingerprint,
             allocator=self.allocator if has_allocators else "system",
@@ -146,7 +146,7 @@ class BuildRunner:
     ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
         refusals = runtime_refusals(build, {case.autolabels.runtime for case in cases})
-        lacks = tuple(missing(facts, engine_named(settings.engine).needs))
+        lacks = tuple(missing(facts))
         for case in cases:
             order = settings.order(
                 *(case, build),
