@@ -7,12 +7,12 @@ import heapq
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Annotated, Self
 
 import attrs
 
 from instruction_counts.core.types import Case, CaseKey
-from instruction_counts.domain.bounds import Count, Positive
+from instruction_counts.domain.bounds import Bounds, Count, Positive
 
 _WRITTEN = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
@@ -78,7 +78,7 @@ class MeasuredShard:
     """Which part of a whole a run is."""
 
     number: Positive
-    total: Positive
+    total: Annotated[int, Bounds(1, 9999)]
     cases: Count
     """How many the whole has."""
     digest: str

@@ -28,69 +28,59 @@ def merge(files: Sequence[tuple[str, Run]]) -> Run:
     parts = [_part(name, run) for name, run in files]
     found: dict[int, Part] = {}
     for part in parts:
-        _refuse_other(parts[0], part)
         name, _, shard = part
+        differences = "\n  ".join(_differences(parts[0], part))
+        if differences:
+            problem = (
+                f"{files[0][0]} and {name} are not of one run; they differ in\n  {differences}"
+            )
+            raise UsageError(problem, _ALIKE)
         before = found.setdefault(shard.number, part)
         if before is not part:
             raise UsageError(f"{before[0]} and {name} are both shard {shard}", "Drop one of them.")
-    name, _, shard = parts[0]
-    numbers = range(1, shard.total + 1)
-    ordered = [found[number] for number in numbers if number in found]
-    missing = [f"{number}/{shard.total}" for number in numbers if number not in found]
+    shard = parts[0][2]
+    ordered = [found[number] for number in sorted(found)]
+    missing = [f"{k}/{shard.total}" for k in range(1, shard.total + 1) if k not in found]
     placed = [pair for part in ordered for pair in _placed(part)]
     held = {place for place, _ in placed}
     if missing and len(held) < shard.cases:  # a shard without cases has no file
         raise UsageError(
-            f"no file holds shard {' or '.join(missing)}",
+            f"no file holds shard {' or '.join(missing[:10])}{' or …' * (len(missing) > 10)}",
             "Name their files, too, or measure them with the same options:",
             f"run --shard {missing[0]} --output FILE.json",
         )
-    if held != set(range(shard.cases)) or len({r.identity for _, r in placed}) != len(placed):
+    is_whole = len(held) == shard.cases and held == set(range(shard.cases))
+    if not is_whole or len({record.identity for _, record in placed}) != len(placed):
         names = ", ".join(name for name, _, _ in ordered)
-        raise DataError(f"{names}: together they are not the whole", _EDITED)
+        problem = f"{names}: together they are not the whole, and one was edited"
+        raise DataError(problem, "Measure them again.")
     placed.sort(key=lambda pair: pair[0])  # builds of a case stay in their order
     return _whole([run for _, run, _ in ordered], tuple(record for _, record in placed))
 
 
-_EDITED = "Were they edited? Measure the shards again."
-_SAME_OPTIONS = (
-    "Measure all shards with the same definitions and options, --balance with the same file."
+_ALIKE = (
+    "Measure all shards of the same definitions and builds with the same options, on one kind of "
+    "machine; --balance needs the same file everywhere."
 )
-_SAME_MACHINE = "Measure all shards with the same build, on one kind of machine."
 
 
 def _part(name: str, run: Run) -> Part:
     if run.shard is None:
-        raise UsageError(
-            f"{name} is no shard: it was measured without --shard",
-            "Name the files of:",
-            "run --shard",
-        )
+        problem = f"{name} is no shard: it was measured without --shard"
+        raise UsageError(problem, "Name the files of:", "run --shard")
     return name, run, run.shard
 
 
-def _refuse_other(first: Part, part: Part) -> None:
-    """Refuse a shard of another whole, or one that was measured in another way."""
-    (base, run, shard), (new, other, its) = first, part
+def _differences(first: Part, part: Part) -> Iterator[str]:
+    """What keeps two shards from being of one run."""
+    (_, run, shard), (_, other, its) = first, part
     if shard.settings != its.settings:
-        raise UsageError(
-            f"{base} holds {shard.settings}, and {new} holds {its.settings}", _SAME_OPTIONS
-        )
+        yield f"what was measured: {shard.settings} → {its.settings}"
     if (shard.digest, shard.total, shard.cases) != (its.digest, its.total, its.cases):
-        raise UsageError(
-            f"{base} and {new} are not of the same whole: the cases, their code, or which shard "
-            f"each is in differ ({shard} of {shard.cases} cases, {its} of {its.cases})",
-            _SAME_OPTIONS,
+        yield (
+            "the cases, their code, or the shard of each: "
+            f"{shard} of {shard.cases} cases → {its} of {its.cases} cases"
         )
-    differences = list(_differences(run, other))
-    if differences:
-        texts = "\n  ".join(differences)
-        raise UsageError(
-            f"{base} and {new} cannot be one run; they differ in\n  {texts}", _SAME_MACHINE
-        )
-
-
-def _differences(run: Run, other: Run) -> Iterator[str]:
     if run.tool_version != other.tool_version:
         yield f"version {run.tool_version} → {other.tool_version}"
     if [*run.builds] != [*other.builds]:
@@ -105,13 +95,10 @@ def _placed(part: Part) -> list[tuple[int, Record]]:
     """The records of a shard, each with its place in the whole."""
     name, run, shard = part
     keys = dict.fromkeys(record.key for record in run.cases)
-    identities = {record.identity for record in run.cases}
-    if len(identities) != len(run.cases):
-        raise DataError(f"{name} holds a case on one build twice", _EDITED)
     expected = len(shard.positions) * len(run.builds)
-    if len(identities) != expected or len(keys) != len(shard.positions):
+    if len(run.cases) != expected or len(keys) != len(shard.positions):
         raise DataError(
-            f"{name} holds {len(identities)} of the {expected} results of shard {shard}",
+            f"{name} holds {len(run.cases)} of the {expected} results of shard {shard}",
             "Measure the rest, with the same options:",
             f"run --shard {shard} --resume {shlex.quote(name)} --output {shlex.quote(name)}",
         )
