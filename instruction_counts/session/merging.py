@@ -98,7 +98,7 @@ def _placed(part: Part) -> list[tuple[int, Record]]:
     expected = len(shard.positions) * len(run.builds)
     if len(run.cases) != expected or len(keys) != len(shard.positions):
         raise DataError(
-            f"{name} holds {len(run.cases)} of the {expected} results of shard {shard}",
+            f"{name} holds {len(run.cases)} results, and not the {expected} of shard {shard}",
             "Measure the rest, with the same options:",
             f"run --shard {shard} --resume {shlex.quote(name)} --output {shlex.quote(name)}",
         )

@@ -9,10 +9,14 @@ import sys
 from pathlib import Path
 
 import attrs
+import click
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from instruction_counts.cli.shards import balanced_options
 from instruction_counts.domain.records import Run
+from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.shards import Shard
 from instruction_counts.storage.json_files import read_json, to_json
 from tests.builders import counted
@@ -75,6 +79,25 @@ def test_shards_of_a_comparison_are_the_whole(folder: Path, program: Program) ->
         judged += [case["label"][0] for case in found]
 
     assert LABELS == sorted(judged)
+
+
+def test_shards_are_balanced_by_what_cases_took_before(folder: Path) -> None:
+    """On all builds together."""
+    got: list[Selection] = []
+
+    @click.command()
+    @balanced_options
+    def command(definitions: None, selection: Selection) -> None:
+        del definitions
+        got.append(selection)
+
+    outcome = attrs.evolve(counted(1000), duration_s=2.0)
+    slow = [make_record("0", outcome=outcome, build=build) for build in ("base", "new")]
+    (folder / "whole.json").write_text(to_json(make_run(*slow, builds=("base", "new"))))
+    args = ["--shard", "1/2", "--balance", "whole.json"]
+    CliRunner().invoke(command, args, catch_exceptions=False)
+
+    assert Selection(shard=Shard(1, 2).balanced({CASES[0].key: 4.0})) == got[0]
 
 
 def test_what_is_no_shard_is_refused(folder: Path, program: Program) -> None:

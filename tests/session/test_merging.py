@@ -10,7 +10,7 @@ import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.outcomes import Machine
-from instruction_counts.domain.records import ChangedFiles, Run
+from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.shards import Shard
 from instruction_counts.session.merging import merge
 from instruction_counts.storage.json_files import from_json, to_json
@@ -63,7 +63,7 @@ def test_what_belongs_to_the_whole_run_is_kept() -> None:
         machine=Machine(2, 3),
         builds=dict.fromkeys(BUILDS, known),
         changed_files={"new": ChangedFiles(3, ("a",))},
-        package_folders={"new": "/b"},
+        package_folders={"base": "/z", "new": "/b"},
     )
     first = attrs.evolve(
         first, changed_files={"new": ChangedFiles(1, ("b",))}, package_folders={"base": "/a"}
@@ -129,26 +129,21 @@ def test_what_does_not_fit_is_refused(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda run: attrs.evolve(run, cases=run.cases[1:]),
-            r"a.json holds \d+ of the \d+ results",
-        ),
-        (lambda run: attrs.evolve(run, cases=run.cases[2:]), "--shard 1/2 --resume a.json"),
-        (
-            lambda run: attrs.evolve(run, cases=run.cases + run.cases[:1]),
-            r"holds \d+ of the \d+ results",
-        ),
-        (lambda run: part_of(run, positions=(0,) * len(run.shard.positions)), "not the whole"),
-        (lambda run: attrs.evolve(shards_of_two()[1], shard=run.shard), "not the whole|results"),
+        (lambda a, _: a[1:], r"a.json holds \d+ results, and not the \d+ of shard 1/2\n"),
+        (lambda a, _: a[2:], "run --shard 1/2 --resume a.json --output a.json"),
+        (lambda a, _: a + a[:1], "a.json holds"),
+        (lambda a, _: a[:2] + a[:-2], "a.json holds"),
+        (lambda a, b: b[:2] + a[2:], "a.json, b.json: together they are not the whole"),
     ],
 )
 def test_a_shard_that_lacks_cases_or_was_edited_is_refused(
-    change: Callable[[Run], Run], message: str
+    change: Callable[..., tuple[Record, ...]], message: str
 ) -> None:
     """What was interrupted can be resumed."""
     first, second = shards_of_two()
+    held = change(first.cases, second.cases)
     with pytest.raises(DataError, match=message):
-        merge(named(change(first), second))
+        merge(named(attrs.evolve(first, cases=held), second))
 
 
 def test_a_shard_without_cases_has_no_file_and_is_not_missed() -> None:
