@@ -12,7 +12,7 @@ the statement), times are seconds per iteration. An interrupt raises `KeyboardIn
 
 Each error is a `UsageError` that ends in its remedy: a `BuildError` where a build cannot be
 measured, a `DataError` where a file or database cannot be read, a `StatementError` where a
-statement failed. Mistakes in definitions are `DefinitionErrors`.
+statement failed. A mistake in definitions is a `DefinitionError`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from instruction_counts.core.api import (
     GroupedVariants,
     TimerArgs,
 )
-from instruction_counts.core.errors import DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
@@ -88,7 +88,7 @@ __all__ = [
     "Comparing",
     "Comparison",
     "DataError",
-    "DefinitionErrors",
+    "DefinitionError",
     "Explained",
     "GroupedModules",
     "GroupedSetup",

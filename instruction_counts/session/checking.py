@@ -10,7 +10,7 @@ import attrs
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, narrowed
-from instruction_counts.builds.missing import Requirement, missing
+from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.build import Build
@@ -165,7 +165,7 @@ def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
             "apt-get install valgrind     or check a run that was counted elsewhere.",
         )
     has_cpp = any(case.key.language is Language.CPP for case in baseline.cases.values())
-    for requirement in missing(facts, {Requirement.COMPILER} if has_cpp else ()):
+    for requirement in missing(facts) if has_cpp else ():
         raise BuildError(requirement.what, requirement.remedy)
 
 

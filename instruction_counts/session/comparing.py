@@ -27,7 +27,6 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import FunctionCosts, Outcome, Output
 from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Finished, Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
@@ -188,7 +187,7 @@ def can_verify(runner: BuildRunner, comparison: Comparison, layouts: int | None)
     if not comparison.suspects or layouts == 0:
         return False
     engine = runner.settings.engine
-    can = engine_named(engine).can(Ability.LAYOUTS)
+    can = engine_named(engine).follows_profile
     if not can:
         runner.observer.note(
             f"Candidates are not verified: the {engine} engine has only one memory layout."

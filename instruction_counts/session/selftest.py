@@ -111,7 +111,7 @@ def selftest_cases(definitions: Definitions | None, selection: Selection) -> tup
     """The selected cases; without a selection a representative set.
 
     Raises:
-        DefinitionErrors, DataError: the definitions cannot be used.
+        DefinitionError, DataError: the definitions cannot be used.
         UsageError: the selection leaves no case.
     """
     cases = load_cases(definitions, selection)
