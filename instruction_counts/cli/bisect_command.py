@@ -58,7 +58,7 @@ def bisect_command(
     how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
     only_case(how.definitions, how.selection)
     makers = _makers(build, listing, build_cmd)
-    with Store.open(asked.db) as store:
+    with Store(asked.db) as store:
         found = find_changes(makers, how, store, console)
     outputs.write(bisection(found))
     if not found.is_conclusive:

@@ -78,7 +78,7 @@ def sizes(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "sizes")
     overrides = Overrides(dtypes=(dtype,) if dtype else ())
-    with Store.open(db) as store:
+    with Store(db) as store:
         found = measure_sizes(
             *(operator, selection, build, measuring, store, console),
             sizes=sizes_text or "",

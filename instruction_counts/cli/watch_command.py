@@ -108,6 +108,6 @@ def watch_command(
     for file in output:
         check_folder(file, f"--output {file}")
     request = WatchRequest(listing, build_cmd, asked.how, state_file)
-    with Store.open(asked.db) as store:
+    with Store(asked.db) as store:
         found = watch(request, store, StepReporting(output, on_step), console, every)
     return exit_code(regression=bool(found))

@@ -42,7 +42,7 @@ def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Progra
 def test_stored_runs_are_compared(tmp_path: Path, program: Program) -> None:
     """By what names them."""
     path = tmp_path / "runs.db"
-    with Store.open(path) as store:
+    with Store(path) as store:
         for counts, tag in ((BASE, "before"), (NEW, "after")):
             store.tag(store.import_run(run_of(counts)), tag)
 
@@ -88,7 +88,7 @@ def test_a_stored_side_is_looked_up_before_the_other_is_measured(
     stored: str, args: list[str], message: str, files: Files, tmp_path: Path, program: Program
 ) -> None:
     """Which can take an hour; here even its definitions are not there."""
-    Store.open(tmp_path / "runs.db").close()
+    Store(tmp_path / "runs.db").close()
     name = tmp_path / stored if stored.endswith(".json") else stored
     more = ["--definitions", "/nowhere.py", "--db", tmp_path / "runs.db", *args]
 
