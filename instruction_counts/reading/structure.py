@@ -309,9 +309,8 @@ def _members(kind: Any) -> Mapping[Any, Any]:
 
 def _chosen(value: Any, kind: Any) -> Any:
     known = _members(kind)  # others can be registered later
-    for option, meant in known.items():
-        if type(value) is type(option) and value == option:
-            return meant
+    if isinstance(value, str | bool) and value in known:
+        return known[value]
     raise Mismatch(one_of(list(map(_as_written, known)), value))
 
 
