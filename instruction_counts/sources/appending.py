@@ -17,7 +17,7 @@ from pathlib import Path
 
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.checks import dedented
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
@@ -35,7 +35,7 @@ def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
 
     Raises:
         UsageError: it is no Python file, it cannot be written, or it has one of the labels.
-        DefinitionErrors, DataError: it is no definition file.
+        DefinitionError, DataError: it is no definition file.
     """
     if path.suffix != ".py":
         raise UsageError(f"{_OPTION} {path}: a definition file ends in .py", "Choose such a name.")
@@ -44,8 +44,8 @@ def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
         return ()
     try:
         cases = load(str(path))
-    except DefinitionErrors as error:
-        if [mistake.field for mistake in error.errors] != ["BENCHMARKS"]:  # none yet
+    except DefinitionError as error:
+        if error.field != "BENCHMARKS":  # none yet
             raise
         return ()
     taken = {case.label for case in cases}
@@ -62,7 +62,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
 
     Raises:
         UsageError: the file cannot be written, or cannot be extended in this way; it is as before.
-        DefinitionErrors, DataError: it is no definition file.
+        DefinitionError, DataError: it is no definition file.
     """
     path = path.resolve()  # what a link points to is replaced, not the link
     before, content = check_appendable(path, tuple(groups)), _content(path)
@@ -70,7 +70,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.py")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(UsageError, DefinitionError, DefinitionErrors, UnicodeError):
+        with contextlib.suppress(UsageError, DefinitionError, UnicodeError):
             old = content.decode() if content.strip() else _NEW_FILE
             imported = "" if _IMPORT in old else f"{_IMPORT}\n"
             temporary.write_bytes(f"{old.rstrip()}\n\n\n{imported}{code}".encode())

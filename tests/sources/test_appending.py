@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
-from instruction_counts.core.errors import DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import DataError, UsageError
@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_extended_is_refused_at_once(
     if content is not None:
         (tmp_path / name).write_text(content)
 
-    with pytest.raises((DataError, DefinitionErrors, UsageError), match=message):
+    with pytest.raises((DataError, DefinitionError, UsageError), match=message):
         check_appendable(tmp_path / name, [("a",)])
 
 

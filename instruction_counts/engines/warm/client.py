@@ -225,7 +225,6 @@ class WarmServer:
         timeout_s: float,
         files: Mapping[str, Path] | None = None,
         made: Mapping[str, Path] | None = None,
-        left_running: Callable[[int], None] = lambda _: None,
     ) -> dict[str, Any]:
         """See `ForkServer.run`; the task ends when this process does."""
         if not self._is_there:
@@ -234,7 +233,6 @@ class WarmServer:
             {name: str(path) for name, path in (paths or {}).items()} for paths in (files, made)
         )
         answer = self._ask("run", task=task, timeout_s=timeout_s, files=given, made=wanted)
-        left_running(answer["left_running"])
         found: dict[str, Any] = answer["answer"]
         return found
 
