@@ -198,6 +198,7 @@ def require_version(
     The version is checked first: a file of another version is refused for that reason alone.
     """
     plain = converter.get_structure_hook(kind)
+    is_kept = field in names_of(kind)
 
     def checked(data: Any, kind: Any) -> Any:
         if isinstance(data, dict):
@@ -205,7 +206,7 @@ def require_version(
                 raise Mismatch(f'a field "{field}"', "none")
             if type(data[field]) is not int or data[field] != supported:
                 raise Mismatch(f"{supported}, the only supported version", at=(field,))
-            data = {name: value for name, value in data.items() if name != field}
+            data = {name: value for name, value in data.items() if is_kept or name != field}
         return plain(data, kind)
 
     converter.register_structure_hook(kind, checked)
