@@ -198,7 +198,7 @@ def stored_run(db: Path, records: Iterable[Record]) -> tuple[float, list[Record]
     """
     head = Run("0", "fork", {"default": fingerprint()}, (), "2026-01-02T03:04:05+00:00")
     spent, kept = 0.0, []
-    with Store.open(db) as store:
+    with Store(db) as store:
         number = store.begin(head)
         for record in records:
             begin = time.perf_counter()

@@ -256,7 +256,7 @@ def history(
         DataError: the database cannot be read.
     """
     narrowed = (tags,) if isinstance(tags, str) else tuple(tags)
-    with Store.open(db, must_exist=True) as store:
+    with Store(db, must_exist=True) as store:
         found = history_of(
             *(selection_of(only), store), last=last, tags=narrowed, min_effect=effect_of(min_effect)
         )
@@ -296,7 +296,7 @@ def bisect(
         raise UsageError("a bisection needs at least two builds", "Give more builds.")
     how["only"] = label
     request = comparison_request(definitions, settings, how)
-    with Store.open(db) as store:
+    with Store(db) as store:
         found = find_changes(makers, request, store, observer)
     if not found.is_conclusive:
         reason = next(iter(found.broken.values()), "")

@@ -324,7 +324,7 @@ def measure(
     """
     cases = load_cases(definitions_of(definitions), selection_of(**select))
     with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Store.open(db)) if db is not None else None
+        store = stack.enter_context(Store(db)) if db is not None else None
         runner = runner_of(builds_of(builds), settings, observer, store)
         found = runner.run(runner.orders(cases, skip=skip_unavailable)).finished()
         records = tuple(map(runner.completed, found.run.cases))

@@ -55,7 +55,7 @@ def bisect_command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
     makers = _makers(build, listing, build_cmd)
-    with Store.open(asked.db) as store:
+    with Store(asked.db) as store:
         found = find_changes(makers, how, store, console)
     outputs.write(bisection(found))
     if not found.is_conclusive:

@@ -55,6 +55,6 @@ def history_command(
       python main.py history 'MatMul/*' --since 2026-01-31 --format csv
     """  # noqa: D301 - \b keeps click from reflowing the examples
     selection = attrs.evolve(selection, only=(label,))
-    with Store.open(db, must_exist=True) as store:
+    with Store(db, must_exist=True) as store:
         found = history_of(selection, store, since=since, tags=tag, min_effect=min_effect)
     outputs.write(report.history(found.series, found.causes))

@@ -105,7 +105,7 @@ def selftest_command(asked: Asked, allocator: str, outputs: Outputs) -> int:
     """
     build = only_build(asked.builds, "a selftest")
     cases = selftest_cases(asked.how.definitions, asked.how.selection)
-    with Store.open(asked.db) as store:
+    with Store(asked.db) as store:
         settings = MeasurementSettings(allocator=allocator)
         runner = BuildRunner.of([build], settings, console)
         noises, run = run_selftest(runner, cases, asked.how.layouts or 0)

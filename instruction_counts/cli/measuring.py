@@ -36,7 +36,7 @@ from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
 
 if TYPE_CHECKING:
-    from instruction_counts.sources.specification import Specification
+    from instruction_counts.sources.specification.expansion import Specification
 
 allocator_option = choice(
     "--allocator",

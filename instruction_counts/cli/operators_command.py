@@ -105,7 +105,7 @@ def sizes(
       python main.py operators sizes torch.sum --input input=N,64
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(asked.builds, "sizes")
-    with Store.open(asked.db) as store:
+    with Store(asked.db) as store:
         found = measure_sizes(
             *(operator, asked.how.selection, build, asked.how.settings, store, console),
             sizes=sizes_text or "",

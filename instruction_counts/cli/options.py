@@ -19,8 +19,9 @@ from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.sources.definitions import STANDARD, Definitions, opened
+from instruction_counts.sources.definitions import STANDARD, Definitions
 from instruction_counts.sources.operators.entries import DTYPES, VARIANTS
+from instruction_counts.sources.registry import file_source
 from instruction_counts.system.program import DATABASE_VARIABLE
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -168,7 +169,7 @@ def _definitions(
         for name, given in {"--operators-file": operators_file, **shapes}.items():
             if given:
                 raise UsageError(f"{name} is for operators", "Name some: --operators torch.add")
-        return None if definitions is None else opened(definitions)
+        return definitions and (file_source(definitions) or definitions)
     if definitions:
         raise UsageError("--definitions and --operators exclude each other", "Drop one.")
     from instruction_counts.sources.operators import source  # noqa: PLC0415 - would slow each start

@@ -79,7 +79,7 @@ def run_command(
     specification = specification_of(asked.how.definitions)
     exporters = outputs.exporters(stored_run.result_files(specification))
     done = read_json(resume) if resume else None
-    with Store.open(asked.db) as store:
+    with Store(asked.db) as store:
         runner = BuildRunner.of(asked.builds, asked.how.settings, console, store)
         orders = runner.orders(cases, skip=skip_unavailable, resources=resources or None)
         files = exporters.values()

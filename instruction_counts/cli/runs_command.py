@@ -31,7 +31,7 @@ def runs_command() -> None:
 @output_options()
 def list_runs(db: str | None, outputs: Outputs) -> None:
     """List the stored runs, the newest first."""
-    with Store.open(db, must_exist=True) as store:
+    with Store(db, must_exist=True) as store:
         summaries = store.summaries()
     if summaries or outputs.destinations:
         outputs.write(report.runs_document(summaries))
@@ -60,7 +60,7 @@ def import_files(files: tuple[Path, ...], db: str | None) -> None:
     """Store the runs of JSON files (.json, .json.gz), and print their numbers, one per line."""
     # All are read before the first is stored.
     loaded = [(file, read_json(file)) for file in files]
-    with Store.open(db) as store:
+    with Store(db) as store:
         for file, run in loaded:
             number = store.import_run(run)
             console.note(f"{file} is stored as run {number}")
@@ -115,6 +115,6 @@ def tag(run: str, name: str, force: bool, db: str | None) -> None:
 @store_option
 def untag(name: str, db: str | None) -> None:
     """Remove the tag NAME; the run stays."""
-    with Store.open(db, must_exist=True) as store:
+    with Store(db, must_exist=True) as store:
         store.untag(name)
     console.note(f"No run has the tag {name} any more")

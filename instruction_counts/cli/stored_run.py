@@ -19,7 +19,7 @@ from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
 
 if TYPE_CHECKING:
-    from instruction_counts.sources.specification import Specification
+    from instruction_counts.sources.specification.expansion import Specification
 
 
 def result_files(specification: Specification | None) -> tuple[Path, ...]:

@@ -98,7 +98,7 @@ def watch_command(
     for file in output:
         check_folder(file, f"--output {file}")
     request = WatchRequest(listing, build_cmd, asked.how, state_file)
-    with Store.open(asked.db) as store:
+    with Store(asked.db) as store:
         report = StepReporting(output, on_step).report
         found = watch(request, store, found_step, report, console, every)
     return exit_code(regression=bool(found))

@@ -198,6 +198,7 @@ def require_version(
     The version is checked first: a file of another version is refused for that reason alone.
     """
     plain = converter.get_structure_hook(kind)
+    is_kept = field in names_of(kind)
 
     def checked(data: Any, kind: Any) -> Any:
         if isinstance(data, dict):
@@ -205,7 +206,7 @@ def require_version(
                 raise Mismatch(f'a field "{field}"', "none")
             if type(data[field]) is not int or data[field] != supported:
                 raise Mismatch(f"{supported}, the only supported version", at=(field,))
-            data = {name: value for name, value in data.items() if name != field}
+            data = {name: value for name, value in data.items() if is_kept or name != field}
         return plain(data, kind)
 
     converter.register_structure_hook(kind, checked)
@@ -309,9 +310,8 @@ def _members(kind: Any) -> Mapping[Any, Any]:
 
 def _chosen(value: Any, kind: Any) -> Any:
     known = _members(kind)  # others can be registered later
-    for option, meant in known.items():
-        if type(value) is type(option) and value == option:
-            return meant
+    if isinstance(value, str | bool) and value in known:
+        return known[value]
     raise Mismatch(one_of(list(map(_as_written, known)), value))
 
 

@@ -15,7 +15,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import LazyStore, read_side
-from instruction_counts.sources.inputs import check, inputs_of, parse_input, parse_source
+from instruction_counts.sources.inputs import inputs_of, parse_input, parse_source
 from instruction_counts.sources.models.layers import (
     ModelLayer,
     ModelTrace,
@@ -55,7 +55,7 @@ def generate(
         UsageError: a model or an input is not understood, or the file cannot be written.
     """
     sources, specs = list(map(parse_source, models)), list(map(parse_input, inputs))
-    check(sources, specs)
+    chosen = inputs_of(sources, specs)
     if output.suffix != ".py":
         raise UsageError(f"--output {output}: a definition file ends in .py", "Choose such a name.")
     check_writable(output, "--output")  # taking models apart takes long
@@ -64,8 +64,8 @@ def generate(
             f"--output {output} exists", "Choose another file, or replace it with --force."
         )
     traces = [
-        take_apart(build, model, inputs_of(model, specs), mode, timeout_s=_TIMEOUT_S)
-        for model in sources
+        take_apart(build, model, given, mode, timeout_s=_TIMEOUT_S)
+        for model, given in zip(sources, chosen, strict=True)
     ]
     layers = unique_layers(traces)
     if not layers:

@@ -47,7 +47,7 @@ class LazyStore:
     def opened(self, *, must_exist: bool = False) -> Store:
         """The store itself; made where there is none, unless it must exist."""
         if self._store is None:
-            self._store = Store.open(self._db, must_exist=must_exist)
+            self._store = Store(self._db, must_exist=must_exist)
         return self._store
 
 

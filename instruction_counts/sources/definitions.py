@@ -31,17 +31,6 @@ Definitions: TypeAlias = "str | Source"
 """A module or file by its name, or another source of cases."""
 
 
-def opened(definitions: Definitions) -> Definitions:
-    """The source in the file that ``definitions`` names, where one reads it; otherwise itself.
-
-    Raises:
-        UsageError: there is no such file.
-        DataError: it holds mistakes.
-    """
-    found = file_source(definitions) if isinstance(definitions, str) else None
-    return definitions if found is None else found
-
-
 def load(definitions: Definitions) -> tuple[Case, ...]:
     """The cases of a definition module (``definitions.standard``), a file, or another source.
 
@@ -50,7 +39,9 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
         DefinitionError: a mistake in the definitions, with its file and line, or label.
         DataError: the file cannot be run, or has no ``BENCHMARKS``.
     """
-    name = opened(definitions)
+    name = definitions
+    if isinstance(name, str):
+        name = file_source(name) or name
     if not isinstance(name, str):
         return name.cases()
     with dsl_names():

@@ -81,34 +81,30 @@ def parse_source(text: str) -> ModelSource:
     return ModelSource(name or target.rpartition(":")[2], target)
 
 
-def inputs_of(source: ModelSource, specs: Sequence[InputSpec]) -> tuple[InputSpec, ...]:
-    """The inputs of a model: its own where it has any, else those for all.
+def inputs_of(
+    sources: Sequence[ModelSource], specs: Sequence[InputSpec]
+) -> list[tuple[InputSpec, ...]]:
+    """The inputs of each model: its own where it has any, else those for all.
 
     Raises:
-        UsageError: two of them are for one argument.
-    """
-    own = [spec for spec in specs if spec.model == source.name]
-    chosen = own or [spec for spec in specs if spec.model is None]
-    names = [spec.name for spec in chosen if spec.name is not None]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(
-            f"--input {twice[0]}=…: {source.name} got this argument twice", "Specify it only once."
-        )
-    return tuple(chosen)
-
-
-def check(sources: Sequence[ModelSource], specs: Sequence[InputSpec]) -> None:
-    """Raise where two models have one name, or an input is for none of them.
-
-    Raises:
-        UsageError: what is wrong.
+        UsageError: two models have one name, or an input is for none of them, or for an argument
+            that has one already.
     """
     names = [source.name for source in sources]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(
             f'two models are named "{twice[0]}"', "Name them: --model module:factory=NAME"
         )
-    for name in {spec.model for spec in specs if spec.model is not None} - {*names}:
+    for name in {spec.model for spec in specs} - {None, *names}:
         raise UsageError(
             f'--input {name}@…: no model is named "{name}"', f"Models: {', '.join(names)}"
         )
+    found = []
+    for name in names:
+        own = tuple(spec for spec in specs if spec.model == name)
+        found.append(own or tuple(spec for spec in specs if spec.model is None))
+        arguments = [spec.name for spec in found[-1] if spec.name is not None]
+        if again := [each for each in arguments if arguments.count(each) > 1]:
+            problem = f"--input {again[0]}=…: {name} got this argument twice"
+            raise UsageError(problem, "Specify it only once.")
+    return found

@@ -34,9 +34,11 @@ class SourceEntry:
 
 
 def _specification(path: Path) -> Source:
-    from instruction_counts.sources import specification  # noqa: PLC0415
+    from instruction_counts.sources.specification.expansion import (  # noqa: PLC0415
+        read_specification,
+    )
 
-    return specification.read_specification(path)
+    return read_specification(path)
 
 
 _SOURCES = Registry(

@@ -51,32 +51,27 @@ _FAILED = (Status.FAILED, Status.TIMEOUT)
 
 
 class Store:
-    """The runs of a database; see `Store.open`.
+    """The runs in a file, at a URL of PostgreSQL, or in the user's own database: see `Database`.
 
     All methods raise `DataError` where the database cannot be read or written; `add`, `finish`,
     `load`, `delete`, `summary` and `tag` raise `UsageError` where there is no such run (any more).
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.name = database.name
+    def __init__(
+        self,
+        where: str | Path | None = None,
+        *,
+        must_exist: bool = False,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+    ) -> None:
+        self._database = Database(where, must_exist=must_exist, lock_timeout_s=lock_timeout_s)
+        self.name = self._database.name
         """The file, or the URL without its password."""
         self._going_on: dict[int, FileLock] = {}
         """Locked files beside the database: who measures a run holds that of the run, which goes
         when the process does. A server has none, as its runs may go on at any other machine."""
         self._spool: dict[tuple[int, Identity], bytes] = {}
         """Details that a server stores: it may go away while a run needs them."""
-
-    @classmethod
-    def open(
-        cls,
-        where: str | Path | None = None,
-        *,
-        must_exist: bool = False,
-        lock_timeout_s: float = LOCK_TIMEOUT_S,
-    ) -> Self:
-        """The store in a file, at a URL of PostgreSQL, or the user's own: as `Database` has it."""
-        return cls(Database(where, must_exist=must_exist, lock_timeout_s=lock_timeout_s))
 
     def __enter__(self) -> Self:
         return self

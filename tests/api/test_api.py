@@ -56,7 +56,7 @@ def test_files_and_stored_runs_are_sides(tmp_path: Path) -> None:
     """A path names a file, a text a file or a stored run."""
     file = tmp_path / "base.json"
     file.write_text(to_json(run_of(1000)))
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         store.tag(store.import_run(run_of(1000)), "new")
     comparison = api.compare(file, "new", db=tmp_path / "runs.db")
 
@@ -226,7 +226,7 @@ def test_a_run_is_accepted_and_checked(tmp_path: Path) -> None:
 
 def test_the_history_of_stored_runs_has_steps(tmp_path: Path) -> None:
     """In order of time."""
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         for count in (1000, 1000, 1500, 1500):
             store.import_run(run_of(count))
     found = api.history("Group/*", db=tmp_path / "runs.db")

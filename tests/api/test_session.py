@@ -167,6 +167,6 @@ def test_runs_are_stored_where_a_database_is_given(engine: FakeEngine, tmp_path:
     with Opened(db=tmp_path / "runs.db") as session:
         run = session.run([make_case("c")])
 
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         assert 1 == len(store.summaries())
     assert [OK.functions] == [record.outcome.functions for record in run.cases]

@@ -141,7 +141,7 @@ def test_cases_that_the_run_lacks_stay_unless_they_are_to_be_dropped(place: Work
 
 def test_a_stored_run_is_accepted_and_checked(place: Workplace) -> None:
     """By whatever names it."""
-    with Store.open(place.folder / "runs.db") as store:
+    with Store(place.folder / "runs.db") as store:
         store.tag(store.import_run(read_json(Path(place.run_file(BASE)))), "nightly")
 
     assert 0 == place.call("accept", place.baseline, "last")

@@ -77,7 +77,7 @@ def test_a_stored_side_is_looked_up_before_the_other_is_measured(
     stored: str, args: list[str], message: str, files: Files, tmp_path: Path, program: Program
 ) -> None:
     """Which can take an hour; here even its definitions are not there."""
-    Store.open(tmp_path / "runs.db").close()
+    Store(tmp_path / "runs.db").close()
     name = tmp_path / stored if stored.endswith(".json") else stored
     more = ["--definitions", "/nowhere.py", "--db", tmp_path / "runs.db", *args]
 

@@ -74,7 +74,7 @@ def test_stored_runs_are_explained(tmp_path: Path, program: Program) -> None:
     database = str(tmp_path / "runs.db")
     assert "there is no such database" in program.error("1", "2", *ADD, "--db", database)
     assert not Path(database).exists()
-    with Store.open(database) as store:
+    with Store(database) as store:
         numbers = [str(store.import_run(make_run(*records(kernel)))) for kernel in (1000, 1123)]
 
     assert "+123 instructions" in program.output(numbers[0], "last", *ADD, "--db", database)

@@ -18,7 +18,7 @@ COUNTS = [1000, 1000, 1000, None, 1000, 1300, 1300, 1300]
 def database(tmp_path: Path) -> str:
     """A store with a step of 300 between the builds of the fifth and the sixth day."""
     path = tmp_path / "runs.db"
-    with Store.open(path) as store:
+    with Store(path) as store:
         numbers = stored(store, COUNTS)
         for number in numbers[-2:]:
             store.tag(number, f"nightly-{number}")

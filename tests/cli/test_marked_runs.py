@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With a database of a sound run, 1, and a marked one, 2; the environment names it."""
     sound = make_run(make_record("Group", "add", outcome=counted(1000)))
     marked = attrs.evolve(sound, changed_files={"default": CHANGED})
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         for run in (sound, marked):
             store.import_run(run)
     monkeypatch.setenv("INSTRUCTION_COUNTS_DB", str(tmp_path / "runs.db"))

@@ -33,7 +33,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A database with two runs, the first of which has a tag; the environment names it."""
     path = tmp_path / "runs.db"
     store_in(path, FIRST, SECOND)
-    with Store.open(path) as store:
+    with Store(path) as store:
         store.tag(1, "baseline")
     monkeypatch.setenv("INSTRUCTION_COUNTS_DB", str(path))
     monkeypatch.setenv("COLUMNS", "80")
@@ -42,14 +42,14 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def store_in(db: Path, *runs: Run) -> None:
     """Store runs in a database."""
-    with Store.open(db) as store:
+    with Store(db) as store:
         for run in runs:
             store.import_run(run)
 
 
 def stored(db: Path) -> dict[int, Run]:
     """What a database holds."""
-    with Store.open(db) as store:
+    with Store(db) as store:
         return {run.id: store.load(run.id) for run in reversed(store.summaries())}
 
 
@@ -77,7 +77,7 @@ def test_runs_are_listed_newest_first(program: Program) -> None:
 def test_a_database_without_runs_says_so(program: Program, tmp_path: Path) -> None:
     """And where it is; as JSON it is an empty list."""
     path = tmp_path / "new.db"
-    Store.open(path).close()
+    Store(path).close()
     answer = program("list", "--db", path)
 
     assert (0, "") == (answer.code, answer.out)
@@ -106,7 +106,7 @@ def test_what_cannot_be_printed_is_escaped(program: Program, db: Path) -> None:
 
 def test_a_run_is_shown_by_what_names_it(program: Program, db: Path) -> None:
     """Its number, its tag, or as the last; a file of it needs no database."""
-    with Store.open(db) as store:
+    with Store(db) as store:
         store.delete(2)
     file = db.with_name("x.json")
     shown = [program.output("show", name) for name in ("1", "baseline", "last")]

@@ -18,7 +18,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD
-from instruction_counts.sources.specification import read_specification
+from instruction_counts.sources.specification.expansion import read_specification
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Program, given
@@ -127,7 +127,7 @@ def test_a_specification_is_run_and_compared(specification: Path, program: Progr
     """Two shapes and a placeholder, through the file and the database that it names."""
     arguments = ["--definitions", specification]
     assert 0 == program("run", *arguments, "--no-times", "--jobs", "1").code
-    with Store.open(specification.parent / "stated.db") as store:
+    with Store(specification.parent / "stated.db") as store:
         run = store.load(1)
     (file,) = (specification.parent / "results").iterdir()
     program.output("compare", file, "1", *arguments, "--output", f"{specification}.json")

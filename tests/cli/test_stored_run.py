@@ -42,7 +42,7 @@ def test_a_run_can_be_compared_with_the_one_before(
     runs: list[Run], expected: str, tmp_path: Path
 ) -> None:
     """The command is shown, to be copied."""
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         numbers = [store.import_run(run) for run in runs]
         assert expected == saved(store, numbers[-1])
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.domain import metrics
-from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, Better, Metric
+from instruction_counts.domain.metrics import Amounts, Better, Metric
 
 
 def test_amounts_are_equal_by_value() -> None:
@@ -24,12 +23,6 @@ def test_amounts_are_numbers_of_json(value: Any) -> None:
     """Files have to hold them."""
     with pytest.raises(ValueError, match=r"a is .*, which is no finite number"):
         Amounts({"a": value})
-
-
-def test_a_name_is_registered_once() -> None:
-    """Two metrics cannot share a column."""
-    with pytest.raises(ValueError, match="allocations"):
-        metrics.register(ALLOCATIONS)
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_nothing_that_was_finished_is_lost_and_nothing_is_left(
         resume = ["--resume", str(disk / "a.json")] if (disk / "a.json").exists() else []
         resumed = place.start("b.json", *resume).wait()
         in_file = ok(read_json(disk / "b.json").cases)
-        with Store.open(str(disk / "runs.db")) as store:
+        with Store(str(disk / "runs.db")) as store:
             stored = [store.load(run.id, details=False).cases for run in store.summaries()]
         in_store = {label for cases in stored for label in ok(cases)}
         finished = set(FINISHED.findall(place.printed("a.json")))

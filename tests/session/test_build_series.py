@@ -72,7 +72,7 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
     builds = {BUILD.name: settings.fingerprint(FACTS)}
     sound = attrs.evolve(make_run(make_record("add")), builds=builds)
     marked = attrs.evolve(sound, changed_files={BUILD.name: ChangedFiles.of(["/torch/a.py"])})
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         for run in (sound, marked):
             store.import_run(run)
         measurer = StoreBuildMeasurer(

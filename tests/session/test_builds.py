@@ -135,7 +135,7 @@ def test_a_run_has_a_record_for_each_case_and_build() -> None:
 
 def test_a_recorder_keeps_the_run(tmp_path: Path) -> None:
     """It gives the details back, which are not kept in memory."""
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         runner = runner_of(BUILD.name, recorder=store)
         with fake_engines({BUILD.name: FakeEngine()}):
             measured = runner.run(runner.orders(CASES))

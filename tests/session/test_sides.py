@@ -125,7 +125,7 @@ def test_a_run_is_not_there_where_no_option_names_a_database(
     monkeypatch.setenv(DATABASE_VARIABLE, str(tmp_path / "runs.db"))
     for is_made in (False, True):
         if is_made:
-            Store.open(tmp_path / "runs.db").close()
+            Store(tmp_path / "runs.db").close()
         with LazyStore(None) as runs:
             with pytest.raises(UsageError, match="no last run: none is stored"):
                 read_side("last", runs)

@@ -151,7 +151,7 @@ class Watch(Remarks):
 @pytest.fixture
 def watch(tmp_path: Path) -> Iterator[Watch]:
     """A watch with a store of its own."""
-    with Store.open(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store:
         yield Watch(store)
 
 
@@ -509,7 +509,7 @@ def test_each_watch_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
 
     def name(database: Path, only: str) -> str:
         request = ComparisonRequest("d", Selection((only,)))
-        with Store.open(database) as store:
+        with Store(database) as store:
             return WatchRequest("command", None, request).name(store)
 
     near, far = Path("runs.db"), tmp_path / "runs.db"

@@ -150,6 +150,7 @@ def test_the_file_is_laid_out_as_ruff_does_it(tmp_path: Path) -> None:
     "content",
     [
         "import types\n" + FLAT + "BENCHMARKS = types.MappingProxyType(BENCHMARKS)\n",
+        f"{FLAT}\n\nclass B(dict):\n    __setitem__ = dict.get\n\n\nBENCHMARKS = B(BENCHMARKS)\n",
         f"# -*- coding: latin-1 -*-\n# \xe9\n{FLAT}",
     ],
 )

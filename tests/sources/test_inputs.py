@@ -8,7 +8,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.inputs import (
     InputSpec,
     ModelSource,
-    check,
     inputs_of,
     parse_input,
     parse_source,
@@ -83,12 +82,11 @@ def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:
     """Those without a name are for the rest; each argument is given once."""
     specs = [InputSpec((1, 2), name="x"), InputSpec((3,), model="A")]
 
-    assert [((3,),), ((1, 2),)] == [
-        tuple(tensor.shape for tensor in inputs_of(ModelSource(name, "m:f"), specs))
-        for name in ("A", "B")
-    ]
+    sources = [ModelSource(name, "m:f") for name in ("A", "B")]
+
+    assert [(specs[1],), (specs[0],)] == inputs_of(sources, specs)
     with pytest.raises(UsageError, match=r"--input x=…: B got this argument twice"):
-        inputs_of(ModelSource("B", "m:f"), [*specs, specs[0]])
+        inputs_of(sources, [*specs, specs[0]])
 
 
 @pytest.mark.parametrize(
@@ -103,4 +101,4 @@ def test_names_of_models_are_unique_and_known(
 ) -> None:
     """Their layers could not be told apart."""
     with pytest.raises(UsageError, match=message):
-        check(models, inputs)
+        inputs_of(models, inputs)

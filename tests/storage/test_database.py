@@ -23,7 +23,7 @@ RUN = make_run(*[make_record(str(name), stmt=f"x + {'y' * 6000}{name}") for name
 def path(tmp_path: Path) -> Path:
     """A database with a run, that nobody has open."""
     path = tmp_path / "runs.db"
-    with Store.open(path) as store:
+    with Store(path) as store:
         store.import_run(RUN)
     return path
 
@@ -39,7 +39,7 @@ def execute(path: Path, statement: str) -> bytes:
 def problem(where: str | Path) -> str:
     """What is said when a store is opened there."""
     with pytest.raises(UsageError) as caught:
-        Store.open(where)
+        Store(where)
     assert caught.value.remedy
     return str(caught.value)
 
@@ -52,7 +52,7 @@ def test_the_users_own_database_is_in_a_private_folder(
 ) -> None:
     """It is made where the system keeps data of programs."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with Store.open() as store:
+    with Store() as store:
         name = store.name
     folder = tmp_path / "data" / "instruction-counts"
 
@@ -66,9 +66,9 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str, *, is_there: bool) 
     """Nothing in it is taken for a part of a URL; it may be empty, as one that `mktemp` made."""
     if is_there:
         (tmp_path / name).touch()
-    with Store.open(str(tmp_path / name)) as store:
+    with Store(str(tmp_path / name)) as store:
         number = store.import_run(make_run())
-    with Store.open(tmp_path / name, must_exist=True) as store:
+    with Store(tmp_path / name, must_exist=True) as store:
         assert make_run() == store.load(number)
 
 
@@ -87,7 +87,7 @@ def test_places_that_cannot_be_or_have_no_file_are_named(
     """A database that has to be there is not made."""
     (tmp_path / "file").touch()
     with pytest.raises(UsageError) as caught:
-        Store.open(tmp_path / name, must_exist=True)
+        Store(tmp_path / name, must_exist=True)
 
     assert said.format(tmp_path) == caught.value.message
     assert ["file"] == [path.name for path in tmp_path.iterdir()]
@@ -106,7 +106,7 @@ def test_a_read_only_folder_is_named(path: Path, mode: int) -> None:
     try:
         problems = [problem(path.parent / "new.db")]
         path.chmod(0o400)
-        with pytest.raises(DataError) as caught, Store.open(path) as store:
+        with pytest.raises(DataError) as caught, Store(path) as store:
             store.begin(make_run())
         problems.append(str(caught.value))
     finally:
@@ -157,7 +157,7 @@ def test_damage_anywhere_gives_no_traceback(path: Path) -> None:
     for page in range(len(whole) // 4096):
         for garbage in (bytes(4096), b"\xa5" * 4096):
             path.write_bytes(whole[: 4096 * page] + garbage + whole[4096 * (page + 1) :])
-            with contextlib.suppress(UsageError), Store.open(path) as store:
+            with contextlib.suppress(UsageError), Store(path) as store:
                 store.summaries()
                 store.load(1)
                 store.import_run(make_run(make_record()))
@@ -168,7 +168,7 @@ def test_damage_anywhere_gives_no_traceback(path: Path) -> None:
 def test_deleting_runs_makes_the_file_smaller(path: Path) -> None:
     """A run of the suite takes some MB."""
     before = path.stat().st_size
-    with Store.open(path) as store:
+    with Store(path) as store:
         store.delete(1)
 
     assert path.stat().st_size < before - 60_000
@@ -216,7 +216,7 @@ def test_a_missing_driver_is_named() -> None:
         "import sys; sys.modules['psycopg'] = None\n"
         "from instruction_counts.storage.store import Store\n"
         "from instruction_counts.domain.errors import UsageError\n"
-        "try:\n    Store.open('postgresql://me:secret@h/x')\n"
+        "try:\n    Store('postgresql://me:secret@h/x')\n"
         "except UsageError as error:\n    print(error)"
     )
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import gzip
 import json
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,10 @@ from hypothesis import strategies as st
 
 from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.domain.outcomes import Details
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Record
 from instruction_counts.storage.json_files import keep, read_json, to_json
 from tests.fakes import make_record, make_run
-from tests.storage.values import WHOLE
+from tests.storage.values import WHOLE, from_json
 
 RUN = make_run(make_record("a"), make_record("b"))
 
@@ -31,13 +29,6 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> str:
     data = json.loads(to_json(WHOLE))
     change(data)
     return json.dumps(data)
-
-
-def from_json(text: str, name: str) -> Run:
-    """The run in a file of that name."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        Path(name).write_text(text, encoding="utf-8")
-        return read_json(Path(name))
 
 
 def put(data: Any, way: Iterable[str | int], value: Any) -> None:

@@ -92,7 +92,7 @@ def assert_kept(ended: Ended) -> None:
 
 def stored_in_spite_of(actions: ACTIONS, where: str | Path, folder: Path) -> Ended:
     """A run that is stored as if nothing had been."""
-    with Store.open(where) as store:
+    with Store(where) as store:
         ended = measured_while(actions, store, folder)
         assert ended.measured.run_id is not None
         stored = store.load(ended.measured.run_id)
@@ -114,7 +114,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_costs_no_result(disk: Path, tmp_path: Path) -> None:
     """What the database does not take is in the file, and the run says that it is not stored."""
-    with Store.open(disk / "runs.db") as store:
+    with Store(disk / "runs.db") as store:
         ended = measured_while({3: lambda: fill(disk)}, store, tmp_path)
         (summary,) = store.summaries()
 
@@ -130,7 +130,7 @@ def test_a_full_disk_costs_no_result(disk: Path, tmp_path: Path) -> None:
 def test_a_database_that_is_deleted_costs_no_result(tmp_path: Path, is_replaced: bool) -> None:
     """It is noticed, and the run kept in a file, with what was stored before."""
     path, other = tmp_path / "runs.db", tmp_path / "other.db"
-    Store.open(other).close()
+    Store(other).close()
 
     def delete() -> None:
         for file in tmp_path.glob("runs.db*"):
@@ -138,7 +138,7 @@ def test_a_database_that_is_deleted_costs_no_result(tmp_path: Path, is_replaced:
         if is_replaced:
             other.rename(path)
 
-    with Store.open(path) as store:
+    with Store(path) as store:
         ended = measured_while({3: delete}, store, tmp_path)
 
     assert_kept(ended)
@@ -166,7 +166,7 @@ def server() -> Iterator[Server]:
 
 def test_a_server_that_goes_away_costs_no_result(server: Server, tmp_path: Path) -> None:
     """Also what it took before is whole in the file."""
-    with Store.open(server.url) as store:
+    with Store(server.url) as store:
         ended = measured_while({5: server.stop}, store, tmp_path)
     server.start()
 

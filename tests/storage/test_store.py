@@ -73,7 +73,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def store(where: str) -> Iterator[Store]:
     """A new store."""
-    with Store.open(where) as store:
+    with Store(where) as store:
         yield store
 
 
@@ -232,9 +232,9 @@ def test_a_run_that_is_gone_is_an_error(store: Store) -> None:
 def test_a_killed_run_is_called_so_and_nothing_is_left_beside_the_database(tmp_path: Path) -> None:
     """As the system does for a process that dies; asking changes nothing."""
     path = tmp_path / "runs.db"
-    with Store.open(path) as store:
+    with Store(path) as store:
         killed = store.begin(make_run())
-    with Store.open(path) as store:
+    with Store(path) as store:
         states = [store.summary(killed).state for _ in range(2)]
         ended = store.begin(make_run())
         store.finish(ended, make_run(), interrupted=False)
@@ -252,7 +252,7 @@ def test_a_run_goes_on_until_its_process_ends(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     Path(f"{path}.run-1.lock").touch()
     Path(f"{path}.run-2.lock").mkdir()
-    with Store.open(path) as store, Store.open(path) as other:
+    with Store(path) as store, Store(path) as other:
         numbers = [store.begin(make_run()) for _ in range(2)]
         states = [[each.summary(number).state for number in numbers] for each in (store, other)]
 
@@ -348,7 +348,7 @@ def test_a_database_of_another_format_is_refused(where: str) -> None:
         with database.writing() as connection:
             connection.execute(update(store_format).values(version=9999))
         with pytest.raises(DataError, match="is a database of format 9999, and this") as caught:
-            Store.open(where)
+            Store(where)
 
     assert "--db" in caught.value.remedy
 
@@ -412,7 +412,7 @@ def test_a_killed_process_leaves_every_finished_outcome(where: str) -> None:
     process = start(
         where,
         """
-        store = Store.open(sys.argv[1])
+        store = Store(sys.argv[1])
         number = store.begin(make_run())
         for name in itertools.count():
             store.add(number, make_record(str(name)))
@@ -425,7 +425,7 @@ def test_a_killed_process_leaves_every_finished_outcome(where: str) -> None:
     process.kill()
     announced = 20 + len(process.stdout.readlines())
     finish(process)
-    with Store.open(where) as store:
+    with Store(where) as store:
         found = [record.label[0] for record in store.load(1).cases]
         store.add(1, make_record("more"))
 
@@ -441,7 +441,7 @@ def test_processes_write_at_once(where: str) -> None:
     code = """
         print("ready", flush=True)
         sys.stdin.readline()
-        with Store.open(sys.argv[1]) as store:
+        with Store(sys.argv[1]) as store:
             number = store.begin(make_run())
             for name in range(25):
                 store.add(number, make_record(str(name)))
@@ -458,14 +458,14 @@ def test_processes_write_at_once(where: str) -> None:
         process.stdin.flush()
     ends = [finish(process) for process in processes]
     expected = make_run(*[make_record(str(name)) for name in range(25)])
-    with Store.open(where) as store:
+    with Store(where) as store:
         assert [(0, "")] * 3 == ends
         assert [expected] * 3 == [store.load(run.id) for run in store.summaries()]
 
 
 def test_whoever_writes_holds_up_writers_and_no_readers(where: str) -> None:
     """After some patience that is reported; readers see what was there before."""
-    with Store.open(where, lock_timeout_s=0.1) as store, closing(Database(where)) as holder:
+    with Store(where, lock_timeout_s=0.1) as store, closing(Database(where)) as holder:
         number = store.import_run(make_run())
         with holder.writing() as connection:
             connection.execute(update(runs).values(state="x"))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -12,6 +15,7 @@ import attrs
 from instruction_counts.core.facts import SUBJECTS
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.storage.json_files import read_json
 
 _NOT_KEPT = {
     "Record.stored_in",  # where the details are now: every store answers with a place of its own
@@ -57,3 +61,10 @@ WHOLE = whole(
     Run,
     cases=tuple(whole(Record, label=(name,), subject=whole(SUBJECTS[name])) for name in SUBJECTS),
 )
+
+
+def from_json(text: str, name: str) -> Run:
+    """The run in a file of that name."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path(name).write_text(text, encoding="utf-8")
+        return read_json(Path(name))

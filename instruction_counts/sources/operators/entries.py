@@ -282,8 +282,13 @@ class OperatorEntry(Stated):
         return not self.in_place and any(
             (tensor.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX)
             and tensor.requires_grad is not False
-            for _, tensor in each_tensor(self.inputs)
+            for _, tensor in self.each_tensor()
         )
+
+    def each_tensor(self) -> Iterator[tuple[str, Tensor]]:
+        """Every tensor among inputs, those of lists too, with the name of its input."""
+        for name, value in self.inputs.items():
+            yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -293,12 +298,12 @@ class OperatorEntry(Stated):
     @property
     def follows_dtype(self) -> bool:
         """Whether there is a tensor whose dtype can be asked for."""
-        return any(tensor.dtype is None for _, tensor in each_tensor(self.inputs))
+        return any(tensor.dtype is None for _, tensor in self.each_tensor())
 
     @property
     def variants(self) -> tuple[str, ...]:
         """The variants that all values of the entry have; ``typical`` where none differs."""
-        shapes = [tensor.shape for _, tensor in each_tensor(self.inputs)]
+        shapes = [tensor.shape for _, tensor in self.each_tensor()]
         values = [
             value for value in (*shapes, *self.kwargs.values()) if isinstance(value, ByVariant)
         ]
@@ -312,12 +317,6 @@ class OperatorEntry(Stated):
     def usual_variant(self) -> str:
         """The one that is taken where none is asked for."""
         return "typical" if "typical" in self.variants else self.variants[0]
-
-
-def each_tensor(inputs: Mapping[str, Input]) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor among inputs, those of lists too, with the name of its input."""
-    for name, value in inputs.items():
-        yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def has_dimension(shape: Sequence[int], dim: int) -> bool:

@@ -26,7 +26,6 @@ from instruction_counts.sources.operators.entries import (
     OperatorEntry,
     Stated,
     at,
-    each_tensor,
     has_dimension,
 )
 from instruction_counts.sources.operators.sizes import sizes_in
@@ -109,7 +108,7 @@ def _mistakes(entry: OperatorEntry) -> Iterator[Mismatch]:
 
 
 def _mistakes_of_indices(entry: OperatorEntry) -> Iterator[Mismatch]:
-    for name, tensor in each_tensor(entry.inputs):
+    for name, tensor in entry.each_tensor():
         index = tensor.distribution
         if index is None or not index.of:
             continue

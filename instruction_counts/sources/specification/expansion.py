@@ -1,22 +1,27 @@
-"""From the entries of a specification to ordinary definitions, each shape a group of its own."""
+"""A specification as a source of cases: checked as a whole, each mistake with its place.
+
+Its entries become ordinary definitions, each shape a group of its own.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import attrs
 
 from instruction_counts.core.api import ExpectedTensor, GroupedBenchmark, GroupedSetup, GroupedStmts
 from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.expand import materialize
 from instruction_counts.core.runtimes.torchscript import CPP_INCLUDES
-from instruction_counts.core.types import Label, Language
-from instruction_counts.domain.build import default_build
+from instruction_counts.core.types import Case, Label, Language
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
-from instruction_counts.reading.documents import one_of
-from instruction_counts.reading.structure import Mismatch
+from instruction_counts.reading.documents import one_of, read
+from instruction_counts.reading.structure import Mismatch, located, require_version, structured
 from instruction_counts.sources.operators import calls, catalogue, code
 from instruction_counts.sources.operators.entries import (
     COMPLEX,
@@ -27,12 +32,23 @@ from instruction_counts.sources.operators.entries import (
 )
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import definitions_of, selected, standard_file
-from instruction_counts.sources.specification.values import Entry, Input, Model, code_of
+from instruction_counts.sources.specification.values import (
+    CONVERTER,
+    Entry,
+    File,
+    Input,
+    Model,
+    Reporters,
+    code_of,
+)
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.program import program_name
 
+VERSION = 1
+REMEDY = "See docs/reference/specifications.md."
 _LONGEST_SIZE = 19  # digits of the largest size that a tensor can have
 
+require_version(CONVERTER, File, "version", VERSION)
 
 # Placeholders: a few words in braces, each of which stands for one text, and nothing else. No
 # expression is evaluated and no attribute looked up.
@@ -110,30 +126,62 @@ def expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
 # Definitions
 
 
-def expanded(
-    entries: Iterable[Entry], name: str, seed: int
-) -> tuple[dict[Label, GroupedBenchmark], list[Mismatch]]:
-    """The definitions that ``entries`` give, by their labels, and what is wrong.
+@attrs.frozen
+class Specification:
+    """A whole file, expanded; its mistakes are reported before anything is measured."""
 
-    ``name`` is the first part of labels that are not stated.
+    file: Path
+    name: str
+    builds: tuple[Build, ...]
+    timeout_s: float | None
+    reporters: Reporters
+    benchmarks: Mapping[Label, GroupedBenchmark] = attrs.field(hash=False)
+
+    def __str__(self) -> str:
+        return str(self.file)
+
+    def cases(self) -> tuple[Case, ...]:
+        """Its cases."""
+        return materialize(self.benchmarks)
+
+
+def read_specification(path: Path) -> Specification:
+    """The specification in a YAML or JSON file, expanded.
+
+    Raises:
+        UsageError: there is no such file.
+        DataError: it holds problems: all of its form, or else all of what its entries become; each
+            with its place.
     """
-    found: dict[Label, GroupedBenchmark] = {}
+    if not path.is_file():
+        raise UsageError(f"--definitions: file not found: {path}", REMEDY)
+    root = read(path, REMEDY)
+    file = structured(root, File, CONVERTER)
+    name = file.name or path.stem
+    groups: dict[Label, GroupedBenchmark] = {}
     mistakes: list[Mismatch] = []
-    for place, entry in enumerate(entries):
+    for place, entry in enumerate(file.benchmarks):
         try:
-            for label, group in _labelled(entry, name, seed):
-                if label in found:
+            for label, group in _labelled(entry, name, file.seed):
+                if label in groups:
                     expected = "a unique label; {ID} distinguishes shapes and dtypes"
                     raise Mismatch(expected, "/".join(label), ("label",))
-                found[label] = group
+                groups[label] = group
         except Mismatch as mismatch:
             at = ("benchmarks", place, *mismatch.at)
             mistakes.append(Mismatch(mismatch.expected, mismatch.found, at))
-    return found, mistakes
+    if mistakes:
+        raise located(root, mistakes)
+    return Specification(path, name, file.builds, file.timeout, file.reporters, groups)
 
 
 def _labelled(entry: Entry, name: str, seed: int) -> Iterator[tuple[Label, GroupedBenchmark]]:
-    listed = list((_statements if entry.operator is None else _operators)(entry, seed))
+    """The definitions of an entry; ``name`` is the first part of labels that are not stated."""
+    listed = (
+        [(expansion, _group(entry, expansion, seed)) for expansion in expansions(entry.inputs)]
+        if entry.operator is None
+        else list(_operators(entry, seed))
+    )
     suffixes = _suffixes([expansion for expansion, _ in listed])
     for (expansion, group), suffix in zip(listed, suffixes, strict=True):
         stated = expansion.in_label(entry.label) or f"{name}/{entry.id}{suffix}"
@@ -152,11 +200,6 @@ def _suffixes(expansions: Sequence[Expansion]) -> list[str]:
         if len(set(shapes)) == len(shapes):
             return shapes
     return [expansion.in_label("/{ID}") for expansion in expansions]
-
-
-def _statements(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenchmark]]:
-    for expansion in expansions(entry.inputs):
-        yield expansion, _group(entry, expansion, seed)
 
 
 def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:

@@ -20,7 +20,7 @@ from instruction_counts.core.facts import ExpectedTensor
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.sources.definitions import load
-from instruction_counts.sources.specification import read_specification
+from instruction_counts.sources.specification.expansion import read_specification
 
 WRITE: TypeAlias = Callable[[str], Path]
 EMPTY = hashlib.sha256(b"").hexdigest()
