@@ -30,6 +30,7 @@ from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.local_lanes import kinds_of_lanes
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import read_limits
+from instruction_counts.session.build_series import check_build_command
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
@@ -91,10 +92,8 @@ def _measuring(**given: Any) -> MeasurementSettings:
     return settings
 
 
-untimed_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
-"""How to count, for a command that takes no times; it gets ``measuring``."""
 counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings)
-"""How to measure, for a command that needs counts."""
+"""How to measure, for a command that needs counts; it gets ``measuring``."""
 measuring_options = gathered(
     "measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings
 )
@@ -119,8 +118,8 @@ def specification_of(definitions: Definitions | None) -> Specification | None:
 
 
 def _asked(
-    definitions: Definitions | None,
-    selection: Selection,
+    definitions: Definitions | None = None,
+    selection: Selection = Selection(),  # noqa: B008 - frozen
     builds: tuple[Build, ...] = (),
     measuring: MeasurementSettings | None = None,
     db: str | None = None,
@@ -185,6 +184,7 @@ def series_options(*selecting: Decorator, required: bool) -> Decorator:
             "COMMAND",
             "Shell command that makes the build of {commit}. The last line that it prints is the "
             "interpreter or virtual environment.",
+            callback=lambda _context, _option, command: check_build_command(command),
         ),
         *(_layouts("only measures once more"), min_effect_option),
         *(*selecting, store_option),

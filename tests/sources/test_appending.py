@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_extended_stays_as_it_is(tmp_path: Path, content: 
         ("cases.py", "x = ", "SyntaxError"),
         ("cases.py", "x = 1", "BENCHMARKS is missing"),
         ("cases.py", FLAT.replace('GroupedStmts("x")', "GroupedStmts(3)"), "expected  text"),
-        ("none/cases.py", None, "there is no folder"),
+        ("cases.txt/cases.py", None, "cannot be written: Not a directory"),
         ("../cases", None, "ends in .py"),
     ],
 )
@@ -179,6 +179,7 @@ def test_a_file_that_cannot_be_extended_is_refused_at_once(
     tmp_path: Path, name: str, content: str | None, message: str
 ) -> None:
     """Before anything is measured."""
+    (tmp_path / "cases.txt").touch()
     if content is not None:
         (tmp_path / name).write_text(content)
 
