@@ -1,0 +1,24 @@
+"""The name that messages call the program by."""
+
+from __future__ import annotations
+
+import pytest
+
+from instruction_counts.system.program import program_name
+
+
+@pytest.mark.parametrize(
+    ("started", "expected"),
+    [
+        ("main.py", "python main.py"),
+        ("/usr/local/bin/instruction-counts", "instruction-counts"),
+        ("notebook.py", "instruction-counts"),
+    ],
+)
+def test_messages_use_the_name_that_the_program_was_started_with(
+    started: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they say can be copied and works."""
+    monkeypatch.setattr("sys.argv", [started])
+
+    assert expected == program_name()
