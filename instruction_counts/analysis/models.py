@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import TypeVar
 
 import attrs
 
@@ -13,8 +12,6 @@ from instruction_counts.core.facts import Layer, Model
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
-
-T = TypeVar("T", int, float)
 
 
 @attrs.frozen
@@ -28,11 +25,10 @@ class Amount:
     def of(cls, record: Record | None) -> Amount:
         """The count and the median time of a case that succeeded."""
         if record is None or record.outcome.status is not Status.OK:
-            return cls(None, None)
+            return NOTHING
         counted, times = record.outcome.instructions, record.outcome.times
-        return cls(
-            None if counted is None else counted.per_run, None if times is None else times.median_s
-        )
+        time_s = None if times is None else times.median_s
+        return cls(None if counted is None else counted.per_run, time_s)
 
     @classmethod
     def of_all(cls, layers: Iterable[tuple[Record, int]]) -> Amount:
@@ -41,6 +37,9 @@ class Amount:
         counts = [one.instructions * n for one, n in amounts if one.instructions is not None]
         times = [one.time_s * n for one, n in amounts if one.time_s is not None]
         return cls(sum(counts) if counts else None, sum(times) if times else None)
+
+
+NOTHING = Amount(None, None)
 
 
 @attrs.frozen
@@ -80,9 +79,11 @@ class MeasuredModel:
     @property
     def types(self) -> tuple[TypeCost, ...]:
         """The layers that were measured by their types, the most expensive first."""
-        by_type: dict[str, list[tuple[Record, int]]] = {}
+        by_type: dict[str, list[tuple[Record, int]]] = defaultdict(list)
         for record, calls in self.layers:
-            by_type.setdefault(_type_of(record), []).append((record, calls))
+            subject = record.subject
+            name = subject.type if isinstance(subject, Layer) else record.label[-1]
+            by_type[name].append((record, calls))
         types = [
             TypeCost(name, sum(calls for _, calls in layers), len(layers), Amount.of_all(layers))
             for name, layers in by_type.items()
@@ -109,9 +110,10 @@ class MeasuredModel:
     def unexplained(self) -> Amount:
         """What the whole model costs beyond its layers; negative where they cost more."""
         whole, layers = self.whole, self.sum_of_layers
-        return Amount(
-            _less(whole.instructions, layers.instructions), _less(whole.time_s, layers.time_s)
-        )
+        count, time_s = whole.instructions, whole.time_s
+        more = None if layers.instructions is None or count is None else count - layers.instructions
+        longer = None if layers.time_s is None or time_s is None else time_s - layers.time_s
+        return Amount(more, longer)
 
     @property
     def total(self) -> Amount:
@@ -140,32 +142,22 @@ def measured(
 
     Where backward is asked for, a layer that has none counts with its forward pass.
     """
-    fitting = [
-        record
-        for record in records
-        if record.language is language
-        and record.runtime is not RuntimeMode.JIT
-        and record.autograd in {autograd, AutogradMode.FORWARD}
-    ]
     chosen: dict[tuple[str, ...], Record] = {}
     for record in sorted(
-        fitting, key=lambda each: (each.autograd is not autograd, each.num_threads)
+        records, key=lambda each: (each.autograd is not autograd, each.num_threads)
     ):
-        chosen.setdefault(record.label, record)
-    wholes = (
-        record
-        for record in chosen.values()
-        if record.subject == Model(model) and record.autograd is autograd
-    )
+        if (
+            record.language is language
+            and record.runtime is not RuntimeMode.JIT
+            and record.autograd in {autograd, AutogradMode.FORWARD}
+        ):
+            chosen.setdefault(record.label, record)
+    asked = (record for record in chosen.values() if record.autograd is autograd)
+    whole = next((record for record in asked if record.subject == Model(model)), None)
     used = [(each, calls) for each in chosen.values() if (calls := _uses_of(each)[model])]
-    nothing = Amount(None, None)
-    layers = tuple(layer for layer in used if Amount.of(layer[0]) != nothing)
-    missing = tuple(record for record, _ in used if Amount.of(record) == nothing)
-    return MeasuredModel(model, layers, next(wholes, None), autograd, missing)
-
-
-def _less(whole: T | None, part: T | None) -> T | None:
-    return None if whole is None or part is None else whole - part
+    layers = tuple(layer for layer in used if Amount.of(layer[0]) != NOTHING)
+    missing = tuple(record for record, _ in used if Amount.of(record) == NOTHING)
+    return MeasuredModel(model, layers, whole, autograd, missing)
 
 
 def _uses_of(record: Record) -> Counter[str]:
@@ -175,10 +167,6 @@ def _uses_of(record: Record) -> Counter[str]:
         for use in record.subject.uses:
             found[use.model] += use.count
     return found
-
-
-def _type_of(record: Record) -> str:
-    return record.subject.type if isinstance(record.subject, Layer) else record.label[-1]
 
 
 # ------------------------------------------------------------------------- what a change means

@@ -29,7 +29,7 @@ _COMMANDS = {
     "list": "List the selected cases.",
     "operators": "List operators and their coverage; measure one over many sizes.",
     "show": "Show the code of a case as it will be executed.",
-    "runs": "List, show, import, tag and delete stored runs.",
+    "runs": "List, show, import, merge, tag and delete stored runs.",
     "selftest": "Check that counts repeat on this machine.",
     "servers": "List or stop the servers that stay ready for the next command.",
     "cache": "Show or clear what is kept between runs.",

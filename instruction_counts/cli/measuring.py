@@ -17,10 +17,10 @@ from instruction_counts.cli.options import (
     gathered,
     min_effect_option,
     option,
-    selection_options,
     store_option,
     time_budget_option,
 )
+from instruction_counts.cli.shards import balanced_options, sharded_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
@@ -159,14 +159,12 @@ def _layouts(none: str) -> Decorator:
 
 
 _VERIFYING = (_layouts("verifies nothing"), time_budget_option)
-run_options = asking(selection_options, build_options, measuring_options, store_option)
+run_options = asking(balanced_options, build_options, measuring_options, store_option)
 compare_options = asking(
-    *(selection_options, build_options, measuring_options, min_effect_option),
+    *(sharded_options, build_options, measuring_options, min_effect_option),
     *(*_VERIFYING, store_option),
 )
-check_options = asking(
-    selection_options, build_options, counting_options, *_VERIFYING, store_option
-)
+check_options = asking(sharded_options, build_options, counting_options, *_VERIFYING, store_option)
 
 
 def series_options(*selecting: Decorator, required: bool) -> Decorator:

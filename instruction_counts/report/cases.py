@@ -13,7 +13,7 @@ from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.facts import subject_values
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.metrics import metrics
-from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times
+from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.records import Record
 from instruction_counts.report import causes
 from instruction_counts.report.document import Block, Column, Document, Line, Row, Section, Table
@@ -105,9 +105,8 @@ def details(difference: Difference) -> Iterator[Section]:
     if rows:
         columns = Column("fact", ""), Column("base", "base"), Column("new", "new")
         yield Table("figures", "", columns, rows)
-    found = causes.texts(difference.causes)
-    if found:
-        yield Block("Causes", found)
+    if difference.causes:
+        yield Block("Causes", causes.texts(difference.causes))
     base, new = (_code(record) for record in (difference.base, difference.new))
     if base and new and base != new:
         yield Block("Code in base", base, preformatted=True)
@@ -118,35 +117,29 @@ def details(difference: Difference) -> Iterator[Section]:
 
 def _figures(difference: Difference) -> Iterator[tuple[str, ...]]:
     """The name of a figure, and its texts in base and new; empty where it is not known."""
-    base, new = (
+    outcomes = [
         Outcome(Status.SKIPPED) if record is None else record.outcome
         for record in (difference.base, difference.new)
-    )
-    windows = _windows(base.instructions), _windows(new.instructions)
-    yield "windows (instructions / iterations)", *windows
+    ]
+    counted = (found.instructions.windows if found.instructions else () for found in outcomes)
+    windows = ([f"{each.instructions:,} / {each.runs}" for each in side] for side in counted)
+    yield ("windows (instructions / iterations)", *map(" · ".join, windows))
     if (layouts := difference.layouts) is not None:
         counts = ([f"{count:,}" for count in side] for side in (layouts.base, layouts.new))
         yield ("in other memory layouts", *map(" · ".join, counts))
-    yield "median time (95% interval)", _time(base.times), _time(new.times)
+    yield ("median time (95% interval)", *(_time(found.times) for found in outcomes))
     for metric in metrics():
-        before, after = (outcome.metrics.get(metric.name) for outcome in (base, new))
-        yield metric.title, metric.text(before), metric.text(after)
-
-
-def _windows(counted: Instructions | None) -> str:
-    windows = () if counted is None else counted.windows
-    return " · ".join(f"{window.instructions:,} / {window.runs}" for window in windows)
+        yield metric.title, *(metric.text(found.metrics.get(metric.name)) for found in outcomes)
 
 
 def _time(times: Times | None) -> str:
-    if times is None or times.median_bounds_s is None:
-        return "" if times is None else duration(times.median_s)
-    low, high = times.median_bounds_s
-    return f"{duration(times.median_s)} ({duration(low)} to {duration(high)})"
+    if times is None:
+        return ""
+    ends = " to ".join(map(duration, times.median_bounds_s or ()))
+    return f"{duration(times.median_s)} ({ends})" if ends else duration(times.median_s)
 
 
 def _code(record: Record | None) -> list[str]:
     parts = {} if record is None else _parts(record)
-    return [
-        line for name, text in parts.items() if text for line in (f"# {name}", *text.splitlines())
-    ]
+    texts = (f"# {name}\n{text}" for name, text in parts.items() if text)
+    return "\n".join(texts).splitlines()

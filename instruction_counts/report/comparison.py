@@ -13,7 +13,7 @@ from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import FAR_BEYOND, Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.records import Record
@@ -54,6 +54,7 @@ ROLES = {
     Verdict.NEW: Role.STRONG,
     Verdict.MISSING: Role.STRONG,
 }
+_CHANGED = {Verdict.WORSE, Verdict.BETTER}
 _SAID_BY_THE_TABLE = {
     *(Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS, Reason.FAR_BEYOND_LAYOUTS),
     *(Reason.ONLY_IN_NEW, Reason.ONLY_IN_BASE),
@@ -89,7 +90,7 @@ def comparison_document(
     return Document(
         "comparison",
         answer=[tally(comparison)],
-        facts=facts(comparison),
+        facts=facts([comparison.base, comparison.new]),
         sections=[*causes.tables(shared), *tables, *([] if limits is None else [limits])],
         notes=_notes(comparison, has_tables=bool(tables)),
         next_command=_next(comparison.differences, tables, names),
@@ -110,29 +111,30 @@ def comparison_document(
                 for key, budget in comparison.skipped_by_budget.items()
             ],
         },
-        records=case_records(cases),
+        records=_records(cases),
         tests=tests,
     )
 
 
-def facts(comparison: Comparison) -> Table:
-    """What is compared, in two columns: what is the same on both sides is left out."""
-    sides = {"base": comparison.base, "new": comparison.new}
-    rows = [Row(["torch", *(torch_of(side.fingerprint) for side in sides.values())])]
-    for found in comparison.disagreements:
+def facts(sides: Sequence[Side]) -> Table:
+    """What is shown, in a column for each side: what is the same on both is left out."""
+    is_pair = len(sides) > 1
+    rows = [Row(["torch", *(torch_of(side.fingerprint) for side in sides)])]
+    for found in disagreements(*sides) if is_pair else ():
         if not found.expected:
             remark = "counts cannot be compared" if found.prevents else ""
             role = Role.BAD if found.prevents else Role.WARNING
             after = Cell(found.new or "none", remark=remark)
             rows.append(Row([found.name, found.base or "none", after], role=role))
-    changed = [changed_files(side) for side in sides.values()]
+    changed = [changed_files(side) for side in sides]
     if any(changed):
         rows.append(Row(["changed during the run", *changed], role=Role.WARNING))
-    headings = (
-        Column(role, role if side.title == role else f"{role}: {side.title}")
-        for role, side in sides.items()
+    roles = {"base": "base: ", "new": "new: "} if is_pair else {"value": ""}
+    columns = (
+        Column(role, role if side.title == role else f"{start}{side.title}")
+        for (role, start), side in zip(roles.items(), sides, strict=True)
     )
-    return Table("facts", "", [Column("fact", ""), *headings], rows)
+    return Table("facts", "", [Column("fact", ""), *columns], rows)
 
 
 def torch_of(found: Fingerprint) -> str:
@@ -158,11 +160,8 @@ def tally(comparison: Comparison) -> Line:
 
 def _geometric_mean(differences: Iterable[Difference]) -> float | None:
     """By how much the cases changed on average, as a factor less 1."""
-    logs = [
-        math.log(new / base)
-        for difference in differences
-        if (base := difference.base_count or 0) > 0 and (new := difference.new_count or 0) > 0
-    ]
+    counts = ((case.base_count or 0, case.new_count or 0) for case in differences)
+    logs = [math.log(new / base) for base, new in counts if base > 0 and new > 0]
     return math.expm1(math.fsum(logs) / len(logs)) if logs else None
 
 
@@ -186,11 +185,8 @@ def cases_table(
         )
         for case, said in sorted(cases, key=lambda pair: -abs(pair[0].relative or 0))
     )
-    more = "--limit 0 shows all"
-    table = Table(
-        name, title, _COLUMNS, rows, role, remark=remark, shown=SHOWN, more=more, folded=folded
-    )
-    return table.without_empty_columns()
+    how: dict[str, Any] = {"remark": remark, "shown": SHOWN, "more": "--limit 0 shows all"}
+    return Table(name, title, _COLUMNS, rows, role, folded=folded, **how).without_empty_columns()
 
 
 def change_cell(amount: float | None, difference: Difference | None) -> Cell:
@@ -267,7 +263,7 @@ def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
 
 
 def _how_sure(differences: Sequence[Difference]) -> str:
-    if differences[0].verdict not in {Verdict.WORSE, Verdict.BETTER, Verdict.AMBIGUOUS}:
+    if differences[0].verdict not in {*_CHANGED, Verdict.AMBIGUOUS}:
         return ""
     numbers = sorted({len(case.layouts.new) for case in differences if case.layouts is not None})
     counted = sum(case.layouts is not None for case in differences)
@@ -284,27 +280,24 @@ def _how_sure(differences: Sequence[Difference]) -> str:
     return ", ".join(known if len(known) == 1 else (f"{n:,} {text}" for text, n in known.items()))
 
 
-def skipped_notes(comparison: Comparison) -> list[Line]:
+def skipped_notes(comparison: Comparison) -> Iterator[Line]:
     """A line for what a time budget skipped, if it skipped anything."""
     budgets = {key.title: budget for key, budget in comparison.skipped_by_budget.items()}
     return skipped_lines(budgets, len(comparison.differences))
 
 
-def skipped_lines(budgets: dict[str, str], measured: int) -> list[Line]:
-    """``12 of 300 cases measured within 60 s; …``: the skipped ones by name, each with its budget.
+def skipped_lines(budgets: dict[str, str], measured: int) -> Iterator[Line]:
+    """``12 of 300 cases measured within 60 s; …``: the skipped ones by name, with the budgets.
 
     No line where nothing was skipped.
     """
-    if not budgets:
-        return []
-    within = " and ".join(dict.fromkeys(budgets.values()))
-    named = ", ".join(list(budgets)[:_NAMED])
-    more = f", and {len(budgets) - _NAMED:,} more" if len(budgets) > _NAMED else ""
-    text = (
-        f"{measured:,} of {plural(measured + len(budgets), 'case')} measured within {within}; "
-        f"skipped: {len(budgets):,}: {named}{more}"
-    )
-    return [Line(text, Role.WARNING)]
+    if budgets:
+        within = " and ".join(dict.fromkeys(budgets.values()))
+        named = ", ".join(list(budgets)[:_NAMED])
+        more = f", and {len(budgets) - _NAMED:,} more" if len(budgets) > _NAMED else ""
+        whole = plural(measured + len(budgets), "case")
+        text = f"{measured:,} of {whole} measured within {within}; skipped: {len(budgets):,}"
+        yield Line(f"{text}: {named}{more}", Role.WARNING)
 
 
 def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
@@ -313,25 +306,21 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     other = "other " if has_tables else ""
     rest = f"No {other}case changed by more than {least}."
     yield Line(f"{_LEGEND} {rest}" if has_tables else rest, Role.DIM)
-    if any(
-        difference.verdict in {Verdict.WORSE, Verdict.BETTER} and not difference.verified
-        for difference in comparison.differences
-    ):
-        command = f"{program_name()} compare BASE_PYTHON NEW_PYTHON"
-        yield Line(
-            f"Not verified: a difference may be noise. To verify, measure both builds: {command}",
-            Role.WARNING,
-        )
+    changed = [case for case in comparison.differences if case.verdict in _CHANGED]
+    if not all(case.verified for case in changed):
+        command = f"measure both builds: {program_name()} compare BASE_PYTHON NEW_PYTHON"
+        text = f"Not verified: a difference may be noise. To verify, {command}"
+        yield Line(text, Role.WARNING)
 
 
 def _next(differences: Sequence[Difference], tables: Sequence[Table], names: Sequence[str]) -> str:
     """How to explain the first case that is shown and was counted on both sides."""
-    keys = {name_of(difference.key): difference for difference in differences}
-    rows = (row for table in tables for row in table.rows)
-    first = next((keys[row.key] for row in rows if keys[row.key].change), None)
+    keys = {name_of(case.key): case.key for case in differences if case.change}
+    shown = (keys[row.key] for table in tables for row in table.rows if row.key in keys)
+    first = next(shown, None)
     if first is None or not names:
         return ""
-    return f"explain {shlex.join(names)} {selector(first.key, [case.key for case in differences])}"
+    return f"explain {shlex.join(names)} {selector(first, [case.key for case in differences])}"
 
 
 def side_values(side: Side) -> dict[str, Any]:
@@ -358,7 +347,7 @@ def case_values(difference: Difference) -> dict[str, Any]:
     }
 
 
-def case_records(cases: Iterable[dict[str, Any]]) -> Table:
+def _records(cases: Iterable[dict[str, Any]]) -> Table:
     """One line for each of these `case_values`."""
     figures = ("verdict", "reason", "verified", "base", "new", "change", "relative")
     named = (*KEY_NAMES[1:], *figures, "noise", "noise_origin")

@@ -29,7 +29,7 @@ from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title
-from instruction_counts.report.comparison import changed_files, side_values
+from instruction_counts.report.comparison import facts, side_values
 from instruction_counts.report.document import (
     Block,
     Cell,
@@ -62,7 +62,6 @@ _Change = TypeVar("_Change")
 
 _EXPLAINED_CALLERS = 3
 _CALLERS = 5
-_LONGEST_VALUE = 24
 _LONGEST_NAME = 48
 _FUNCTION_COLUMNS = ("calls", "layer")
 _TOTALS = ("python", "bytecodes", "operator_calls")
@@ -129,34 +128,20 @@ def _answer(explained: Explained) -> Iterator[Line]:
 
 
 def _facts(explained: Explained) -> Table:
-    names = {"base": "base", "new": "new"} if _is_pair(explained) else {"value": ""}
-    titles = [
-        "" if side.title == name else side.title
-        for side, name in zip(explained.sides, names, strict=True)
-    ]
-    rows = [
-        *([Row(["", *titles])] if any(titles) else []),
-        Row(["torch", *(side.fingerprint.torch for side in explained.sides)]),
-        Row(["instructions", *map(count, _counts(explained))]),
-    ]
-    return Table("facts", "", [Column("fact", ""), *map(Column, names, names.values())], rows)
+    found = facts(explained.sides)
+    return attrs.evolve(
+        found, rows=(*found.rows, Row(["instructions", *map(count, _counts(explained))]))
+    )
 
 
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
     if _is_pair(explained):
         yield from map(Line, _doubts_of_pair(explained))
-    outcomes = _outcomes(explained)
-    unknown = [
-        side.title
-        for side, outcome in zip(explained.sides, outcomes, strict=True)
-        if outcome.executed is None
-    ]
-    if unknown and wanted & {"python", "operator"}:
-        titles = " and ".join(unknown)
-        yield Line(f"Python functions and operators were not stored for {titles}.")
-    for side, outcome, found in zip(explained.sides, outcomes, _counts(explained), strict=True):
-        if doubt := changed_files(side):
-            yield Line(f"{side.title}: files changed during the run: {doubt}", Role.WARNING)
+    for side, outcome, found in zip(
+        explained.sides, _outcomes(explained), _counts(explained), strict=True
+    ):
+        if outcome.executed is None and wanted & {"python", "operator"}:
+            yield Line(f"Python functions and operators were not stored for {side.title}.")
         if not found.exact:
             names = "".join(f"; {short(name, 40)}" for name in found.varying)
             yield Line(
@@ -172,14 +157,6 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:
     if not _same_definition(explained):
         yield "The definitions differ: base and new did not run the same code."
-    differing = [
-        found.name
-        if max(len(found.base), len(found.new)) > _LONGEST_VALUE
-        else f"{found.name} ({found.base or '–'} → {found.new or '–'})"
-        for found in disagreements(*explained.sides)
-    ]
-    if differing:
-        yield f"What differs: {'; '.join(differing)}."
     nameless = nameless_libraries(explained.difference)
     if nameless:
         named = ", ".join(f"{library} ({side})" for library, side in sorted(nameless.items()))
@@ -230,26 +207,21 @@ def _table(
     if is_pair:
         columns = [Column(side, side, Unit.COUNT) for side in _SIDES]
         columns.append(Column("change", "change", Unit.CHANGE, bars=not more))
+    columns = [Column("name", ""), *columns, *(Column(heading, heading) for heading in more)]
 
     def row(item: _Item, role: Role = Role.PLAIN) -> Row:
-        change, remark = item.change, item.remark
-        amounts = (
-            (item.base, item.new, Cell(change, Role.of_change(change), remark=remark))
-            if is_pair
-            else (Cell(item.new, remark=remark), (item.new or 0) / new if new else "")
-        )
-        last = item.more or ("",) * len(more)
-        cells = (item.name, *amounts, *(Cell(text, Role.DIM) for text in last))
-        return Row(cells, indent=2, role=role)
+        amounts: tuple[Cell | int | float | str | None, ...]
+        amounts = Cell(item.new, remark=item.remark), (item.new or 0) / new if new else ""
+        if is_pair:
+            change = Cell(item.change, Role.of_change(item.change), remark=item.remark)
+            amounts = item.base, item.new, change
+        last = (Cell(text, Role.DIM) for text in item.more or ("",) * len(more))
+        return Row((item.name, *amounts, *last), indent=2, role=role)
 
+    total = row(_Item("sum", base, new), Role.STRONG) if len(items) > 1 else None
+    remark = unit if is_pair else ""
     return Table(
-        name,
-        title,
-        [Column("name", ""), *columns, *(Column(heading, heading) for heading in more)],
-        map(row, items),
-        total=row(_Item("sum", base, new), Role.STRONG) if len(items) > 1 else None,
-        remark=unit if is_pair else "",
-        shown=shown_rows,
+        name, title, columns, map(row, items), total=total, remark=remark, shown=shown_rows
     )
 
 
@@ -277,11 +249,10 @@ def _executed(explained: Explained, kind: CauseKind) -> list[Cause] | None:
 
 
 def _python(explained: Explained) -> Iterator[Section]:
-    known = [outcome.executed for outcome in _outcomes(explained)]
-    versions = {side.python for side in known if side is not None and side.bytecodes is not None}
+    known = [side for outcome in _outcomes(explained) if (side := outcome.executed) is not None]
+    versions = sorted({side.python for side in known if side.bytecodes is not None})
     if len(versions) > 1:
-        text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
-        yield Block("", [text])
+        yield Block("", [f"by Python function: Python {' and '.join(versions)} cannot be compared"])
     yield from _changed(explained, CauseKind.PYTHON, "python", "by Python function")
 
 
@@ -290,16 +261,12 @@ def _changed(explained: Explained, kind: CauseKind, name: str, heading: str) -> 
     every = _executed(explained, kind)
     if every is None:
         return
-    items = [
-        _Item(
-            title(cause),
-            round(cause.base or 0) or None,
-            round(cause.new or 0) or None,
-            remark="edited" if cause.edited else "",
-        )
-        for cause in every
-        if cause.edited or cause.change
-    ]
+    items = []
+    for cause in every:
+        if cause.edited or cause.change:
+            base, new = (round(amount or 0) or None for amount in (cause.base, cause.new))
+            remark = "edited" if cause.edited else ""
+            items.append(_Item(title(cause), base, new, remark=remark))
     if not items:
         yield Block("", [f"{heading}: none of {len(every):,} changed"])
         return
@@ -324,9 +291,9 @@ def _shares(
 def _functions(explained: Explained) -> Iterator[Section]:
     difference, is_pair = explained.difference, _is_pair(explained)
     found = [
-        (function.key, _item(function.key, function, before, after, is_pair=is_pair))
-        for function, before, after in _rounded(difference.functions)
-        if (after or 0) != (before or 0)
+        (amounts[0].key, _item(amounts[0].key, *amounts, is_pair=is_pair))
+        for amounts in _rounded(difference.functions)
+        if (amounts[1] or 0) != (amounts[2] or 0)
     ]
     if is_pair and not found:
         yield Block("", ["No function costs more or less than before."])
@@ -338,9 +305,7 @@ def _functions(explained: Explained) -> Iterator[Section]:
     yield _table(explained, "functions", heading, "instructions", items, _FUNCTION_COLUMNS)
     called = [(key, difference.callers(key)) for key, _ in found[:SHOWN] if is_pair]
     for key, callers in [pair for pair in called if pair[1]][:_EXPLAINED_CALLERS]:
-        items = [
-            _item(call.caller, call, before, after) for call, before, after in _rounded(callers)
-        ]
+        items = [_item(amounts[0].caller, *amounts) for amounts in _rounded(callers)]
         heading = f"callers of {short(key.name, _LONGEST_NAME)}, inclusive"
         yield _table(explained, "callers", heading, "", items, _FUNCTION_COLUMNS, _CALLERS)
 
@@ -368,8 +333,7 @@ def _profiles(explained: Explained) -> dict[str, Any]:
 
 def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dict[str, Any]:
     """All functions and calls, those that did not change, too; of one side, base is null."""
-    difference, is_pair = explained.difference, _is_pair(explained)
-    counts = _counts(explained)
+    difference, is_pair, counts = explained.difference, _is_pair(explained), _counts(explained)
     sides = [
         {
             **side_values(side),
@@ -395,25 +359,19 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
         "layers": [_amounts(share, name=share.title) for share in difference.by_layer()],
         "libraries": [_amounts(share, name=share.title) for share in difference.by_library()],
         "functions": [
-            _amounts(
-                found,
-                function=found.key.name,
-                library=found.key.library,
-                layer=found.key.layer,
-            )
+            _amounts(found, function=key.name, library=key.library, layer=key.layer)
             for found in difference.functions
+            for key in [found.key]
         ],
         "calls": [
-            _amounts(
-                call,
-                caller=call.caller.name,
-                caller_library=call.caller.library,
-                callee=call.key.name,
-                callee_library=call.key.library,
-            )
+            {**_key("caller", call.caller), **_key("callee", call.key), **_amounts(call)}
             for call in difference.calls
         ],
     }
+
+
+def _key(role: str, key: FunctionKey) -> dict[str, str]:
+    return {role: key.name, f"{role}_library": key.library}
 
 
 def _amounts(found: FunctionChange | Share, **names: Any) -> dict[str, Any]:

@@ -27,9 +27,9 @@ from instruction_counts.report.document import (
     Document,
     Line,
     Role,
+    Row,
     Table,
     Unit,
-    table_of,
 )
 from instruction_counts.report.format import plural
 from instruction_counts.system.program import PROGRAM
@@ -64,23 +64,20 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
 
 def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
     models = Models(gate.comparison.base.records.values())
-    groups = [
-        (level.name.lower(), level.value, role, gate.at(level)) for level, role in _ROLES.items()
-    ]
-    for verdict in (Verdict.BETTER, Verdict.AMBIGUOUS):
-        mine = tuple(found for found in gate.findings if found.difference.verdict is verdict)
-        groups.append((verdict.value, verdict.value, report.ROLES[verdict], mine))
-    for name, title, role, findings in groups:
-        if findings:
-            said = [(finding.difference, _why(finding, shared, models)) for finding in findings]
-            folded = name != Level.FAILS.name.lower()
-            yield report.cases_table(name, title.upper(), role, said, folded=folded)
-
-
-def _why(finding: Finding, shared: SharedCauses, models: Models) -> tuple[str, ...]:
-    said = report.why(finding.difference, shared, models)
-    is_said = finding.why in {"", finding.difference.reason.value}
-    return said if is_said else (finding.why, *said)
+    others = [(each, report.ROLES[each]) for each in (Verdict.BETTER, Verdict.AMBIGUOUS)]
+    groups: list[tuple[Level | Verdict, Role]] = [*_ROLES.items(), *others]
+    for group, role in groups:
+        said = []
+        for finding in gate.findings:
+            difference = finding.difference
+            if group in {finding.level, difference.verdict}:
+                is_said = finding.why in {"", difference.reason.value}
+                own = () if is_said else (finding.why,)
+                said.append((difference, (*own, *report.why(difference, shared, models))))
+        if said:
+            name = group.name.lower()
+            folded = group is not Level.FAILS
+            yield report.cases_table(name, group.value.upper(), role, said, folded=folded)
 
 
 def limits_block(gate: Gate) -> Block:
@@ -118,14 +115,13 @@ def case_tests(gate: Gate) -> tuple[CaseTest, ...]:
     Where nothing was compared, that is an error, too: where all others are skipped, CI systems show
     what passed.
     """
-    tests = [_test(finding, gate) for finding in gate.findings]
-    tests += [
-        _named(key, skipped=f"time budget of {budget}")
-        for key, budget in gate.comparison.skipped_by_budget.items()
-    ]
-    if not gate.compares:
-        tests.append(CaseTest(PROGRAM, "comparison", error="nothing was compared"))
-    return tuple(tests)
+    skipped = gate.comparison.skipped_by_budget.items()
+    nothing = CaseTest(PROGRAM, "comparison", error="nothing was compared")
+    return (
+        *(_test(finding, gate) for finding in gate.findings),
+        *(_named(key, skipped=f"time budget of {budget}") for key, budget in skipped),
+        *(() if gate.compares else (nothing,)),
+    )
 
 
 def _named(key: CaseKey, **fields: Any) -> CaseTest:
@@ -181,42 +177,35 @@ def _accepted(
 
 def baseline_document(baseline: Baseline) -> Document:
     """What a baseline holds: what it was recorded with, and a line for each case."""
-    facts = [
-        Column("fact", "", of=lambda fact: fact[0].replace("_", " ")),
-        Column("value", "", of=lambda fact: str(fact[1] or "none")),
-    ]
-    columns = [
-        Column("case", "", of=lambda case: name_of(case.key)),
-        Column(
-            *("instructions", "instructions", Unit.COUNT),
-            of=lambda case: Cell(case.instructions, approximate=not case.exact),
-        ),
-        Column(
-            *("allocations", "allocs", Unit.COUNT),
-            of=lambda case: case.metrics.get(ALLOCATIONS.name, ""),
-        ),
-        Column("noise", "±", Unit.SPREAD, of=lambda case: case.noise_floor),
-        Column("layouts", "layouts", Unit.COUNT, of=lambda case: case.layouts or "not known"),
-    ]
-    cases = (baseline.cases[key] for key in sorted_keys(baseline.cases))
+    columns = (
+        Column("case", ""),
+        Column("instructions", "instructions", Unit.COUNT),
+        Column("allocations", "allocs", Unit.COUNT),
+        Column("noise", "±", Unit.SPREAD),
+        Column("layouts", "layouts", Unit.COUNT),
+    )
+    rows = []
+    for key in sorted_keys(baseline.cases):
+        case = baseline.cases[key]
+        count = Cell(case.instructions, approximate=not case.exact)
+        known = case.metrics.get(ALLOCATIONS.name, ""), case.noise_floor
+        rows.append(Row([name_of(key), count, *known, case.layouts or "not known"], key.title))
+    head = attrs.asdict(baseline.head).items()
+    facts = (Row([name.replace("_", " "), str(value or "none")]) for name, value in head)
     return Document(
         "baseline",
-        facts=table_of("facts", "", facts, attrs.asdict(baseline.head).items()),
-        sections=[table_of("cases", "", columns, cases, lambda case: case.key.title)],
+        facts=Table("facts", "", [Column("fact", ""), Column("value", "")], facts),
+        sections=[Table("cases", "", columns, rows)],
         notes=[plural(len(baseline.cases), "case")],
     )
 
 
 def lint_document(problems: Problems, name: str) -> Document:
     """The problems of a baseline and its limits, each with the cases that it is about."""
-    sections = (
-        Block(
-            f"{doubt.what}: {len(about):,}",
-            [*_about(about), Line(doubt.remedy, Role.DIM, 2)],
-            Role.WARNING,
-        )
-        for doubt, about in problems.items()
-    )
+    sections = []
+    for doubt, about in problems.items():
+        lines = [*_about(about), Line(doubt.remedy, Role.DIM, 2)]
+        sections.append(Block(f"{doubt.what}: {len(about):,}", lines, Role.WARNING))
     answer = [] if problems else [f"{name}: no problems found"]
     return Document("lint", answer=answer, sections=sections)
 
@@ -224,5 +213,5 @@ def lint_document(problems: Problems, name: str) -> Document:
 def _about(about: Sequence[CaseKey | Rule]) -> Iterator[Line]:
     for item in about[:_SHOWN_BY_A_REMARK]:
         yield Line(name_of(item) if isinstance(item, CaseKey) else str(item), indent=2)
-    if len(about) > _SHOWN_BY_A_REMARK:
-        yield Line(f"… {len(about) - _SHOWN_BY_A_REMARK:,} more", indent=2)
+    if (more := len(about) - _SHOWN_BY_A_REMARK) > 0:
+        yield Line(f"… {more:,} more", indent=2)

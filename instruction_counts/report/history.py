@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.verdicts.difference import Difference, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Reason
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
@@ -63,8 +63,8 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
     records = (
         (*key_cells(case.key), number, *(point[name] for name in _RECORD))
         for case, values in zip(series, data, strict=True)
-        for number, points in (*enumerate(_points(values), 1), (0, values["uncounted"]))
-        for point in points
+        for number, segment in (*enumerate(values["segments"], 1), (0, None))
+        for point in (segment["points"] if segment else values["uncounted"])
     )
     return Document(
         "history",
@@ -153,39 +153,28 @@ def _chart(series: Series) -> Chart | None:
 
 
 def _overview(series: Sequence[Series]) -> Table:
-    columns = (
-        Column("case", ""),
-        Column("counts", "counts", Unit.COUNT),
-        Column("latest", "latest", Unit.COUNT),
-        Column("steps", "steps", Unit.COUNT),
-        Column("last_step", "last step"),
-    )
+    counts = (Column(name, name, Unit.COUNT) for name in ("counts", "latest", "steps"))
+    columns = (Column("case", ""), *counts, Column("last_step", "last step"))
     return Table("cases", "", columns, map(_case_row, series))
 
 
 def _case_row(series: Series) -> Row:
-    points = _counted(series)
-    latest = count_of(max(points, key=lambda point: point.run_id)).per_run if points else None
-    steps = [
-        (segment.points[step.after], step) for segment in series.segments for step in segment.steps
-    ]
+    points, title = _counted(series), series.key.title
+    latest = max(points, key=lambda point: point.run_id, default=None)
+    steps = [(part.points[step.after], step) for part in series.segments for step in part.steps]
     last = Cell("")
     if steps:
         point, step = max(steps, key=lambda pair: pair[0].run_id)
         text = f"{_change(step.base, step.new)} in {_title_of_point(point)}"
         last = Cell(text, Role.of_change(step.change))
-    title = series.key.title
-    return Row([title, len(points), latest, len(steps), last], title)
+    count = None if latest is None else count_of(latest).per_run
+    return Row([title, len(points), count, len(steps), last], title)
 
 
 _RECORD = (
     *("started_at", "run", "build", "torch", "torch_git"),
     *("count", "spread", "level", "remark"),
 )
-
-
-def _points(values: dict[str, Any]) -> list[Any]:
-    return [segment["points"] for segment in values["segments"]]
 
 
 def _remarks(segment: Segment, place: int) -> Iterator[str]:
@@ -236,9 +225,8 @@ def _step_data(step: Step, segment: Segment, causes: StepCauses) -> dict[str, An
 
 def _point_data(point: StoredCount) -> dict[str, Any]:
     counted, others = point.instructions, {"case", "run_id", "fingerprint", "instructions", "noise"}
-    own = attrs.asdict(point, recurse=False, filter=lambda field, _: field.name not in others)
     return {
-        **own,
+        **attrs.asdict(point, recurse=False, filter=lambda field, _: field.name not in others),
         "run": point.run_id,
         "torch": point.fingerprint.torch,
         "torch_git": point.fingerprint.torch_git,
@@ -296,7 +284,6 @@ def bisection(found: Found) -> Document:
     names = found.builds
     broken = {names[place]: why for place, why in found.broken.items()}
     changes = [_change_data(change, names) for change in found.changes]
-    records = ([change[name] for name in _CHANGE] for change in changes)
     effort = (
         f"{len(names)} builds · {len(found.measured)} measured · {len(found.broken)} broken · "
         f"{found.measurements} measurements · {found.reused} taken from the store"
@@ -318,27 +305,28 @@ def bisection(found: Found) -> Document:
             "measurements": found.measurements,
             "reused": found.reused,
         },
-        records=records_table("changes", _CHANGE, records),
+        records=records_table(
+            "changes", _CHANGE, ([change[name] for name in _CHANGE] for change in changes)
+        ),
     )
 
 
 def _found_change(change: FoundChange, bisected: Found) -> Block:
-    difference = change.difference
-    names, output = bisected.builds, difference.output
+    difference, names = change.difference, bisected.builds
     base, new = difference.base_count or 0, difference.new_count or 0
     sure = "verified" if difference.verified else "not verified"
-    if difference.is_regression and difference.verdict is not Verdict.WORSE:
+    if difference.reason is Reason.OUTPUT_DIFFERS:
         sure = "output differs"
     lines = [
-        *(
-            f"{role}  {names[place]}, torch {torch_of(bisected.measured[place])}"
-            for role, place in (("before", change.before), ("after ", change.after))
-        ),
-        *(["in small steps: no two neighbours differ by enough"] if change.gradual else []),
-        *(f"or {names[place]}, which cannot be measured" for place in change.broken),
-        *([f"output: {output.text}"] if output is not None and output.differs else []),
-        *of_case(difference),
+        f"{role}  {names[place]}, torch {torch_of(bisected.measured[place])}"
+        for role, place in (("before", change.before), ("after ", change.after))
     ]
+    if change.gradual:
+        lines.append("in small steps: no two neighbours differ by enough")
+    lines += [f"or {names[place]}, which cannot be measured" for place in change.broken]
+    if difference.output is not None and difference.output.differs:
+        lines.append(f"output: {difference.output.text}")
+    lines += of_case(difference)
     role = Role.BAD if difference.is_regression else Role.GOOD
     return Block(f"{_change(base, new)}  {sure}", (Line(text, indent=2) for text in lines), role)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from instruction_counts.analysis.models import Amount, MeasuredModel
+from instruction_counts.analysis.models import NOTHING, Amount, MeasuredModel
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report.document import (
@@ -22,16 +22,16 @@ from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import ModelTrace
 
 _NAMED = 5
+_GENERATED = (
+    Column("model", "model"),
+    Column("calls", "calls", Unit.COUNT),
+    Column("unique", "unique layers", Unit.COUNT),
+    Column("shared", "shared with others", Unit.COUNT),
+)
 
 
 def generated(found: Generated) -> Document:
     """What models were taken apart into, and what is not in the file as it is in the model."""
-    columns = (
-        Column("model", "model"),
-        Column("calls", "calls", Unit.COUNT),
-        Column("unique", "unique layers", Unit.COUNT),
-        Column("shared", "shared with others", Unit.COUNT),
-    )
 
     def row(name: str, traces: Sequence[ModelTrace]) -> Row:
         names = {trace.source.name for trace in traces}
@@ -45,7 +45,7 @@ def generated(found: Generated) -> Document:
     return Document(
         "generated",
         answer=[f"Saved: {found.output}"],
-        sections=[Table("models", "", columns, rows, total=total)],
+        sections=[Table("models", "", _GENERATED, rows, total=total)],
         notes=_remarks(found.traces),
         next_command=f"run --definitions {found.output}",
     )
@@ -74,12 +74,14 @@ _COLUMNS = (
 def predicted(predictions: Sequence[MeasuredModel]) -> Document:
     """The layers of models by type, their sums, and the models as they were measured."""
     tables = [Table(found.model, found.model, _COLUMNS, _rows(found)) for found in predictions]
-    counted = (
-        (found.model, [((kind.type,), kind.cost.instructions or 0) for kind in found.types])
+    charts = (
+        treemap(
+            f"{found.model}: instructions",
+            (((kind.type,), kind.cost.instructions or 0) for kind in found.types),
+        )
         for found in predictions
         if found.total.instructions
     )
-    charts = (treemap(f"{model}: instructions", sizes) for model, sizes in counted)
     records = (Row([table.name, *row.cells]) for table in tables for row in table.rows)
     return Document(
         "prediction",
@@ -103,7 +105,7 @@ def _rows(prediction: MeasuredModel) -> Iterator[Row]:
         yield row(found.type, found.cost, found.calls, found.unique, role=Role.PLAIN)
     unique = sum(found.unique for found in prediction.types)
     yield row("sum of layers", prediction.sum_of_layers, prediction.calls, unique)
-    if prediction.whole != Amount(None, None):
+    if prediction.whole != NOTHING:
         yield row("whole, as measured", prediction.whole, "", "")
         yield row("unexplained", prediction.unexplained, "", "")
 
@@ -116,8 +118,8 @@ def _notes(prediction: MeasuredModel) -> Iterator[Line]:
         titles = _titles(prediction.forward_only)
         yield Line(f"{model}: forward alone, {count} without backward: {titles}")
     if prediction.missing:
-        number, titles = len(prediction.missing), _titles(prediction.missing)
-        yield Line(f"{model}: not in the sum, {number} not measured: {titles}", Role.WARNING)
+        what = f"{len(prediction.missing)} not measured: {_titles(prediction.missing)}"
+        yield Line(f"{model}: not in the sum, {what}", Role.WARNING)
 
 
 def _titles(records: Sequence[Record]) -> str:

@@ -87,14 +87,12 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         calls, of = (sum(each.uses for each in several) for several in (covered, operators))
         return Row([name, len(operators), len(covered), calls / of if of else None], name)
 
-    names = sorted({operator.namespace for operator in found.public})
-    by_name = {name: [each for each in found.public if each.namespace == name] for name in names}
+    by_name: dict[str, list[PublicOperator]] = defaultdict(list)
+    for operator in sorted(found.public, key=lambda each: each.namespace):
+        by_name[operator.namespace].append(operator)
     everything = row("all", found.public)
     missing = table_of(
-        "uncovered",
-        "not covered",
-        _UNCOVERED,
-        found.uncovered,
+        *("uncovered", "not covered", _UNCOVERED, found.uncovered),
         lambda operator: operator.entry_name,
         shown=limit or None,
         more="--limit 0 shows all",
@@ -112,6 +110,16 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
     )
 
 
+_COSTS = (
+    Column("operator", ""),
+    Column("instructions", "instr", Unit.COUNT, "forward"),
+    Column("median_s", "time", Unit.SECONDS, "forward"),
+    Column("backward_instructions", "instr", Unit.COUNT, "backward"),
+    Column("backward_s", "time", Unit.SECONDS, "backward"),
+    Column("peak_bytes", "mem", Unit.BYTES),
+    Column("gb_per_s", "GB/s", Unit.NUMBER),
+    Column("gflops_per_s", "GF/s", Unit.NUMBER),
+)
 LEGEND = (
     "backward: forward and backward together, less forward; mem: most memory held at once; "
     "GB/s, GF/s: least bytes moved, and floating point operations, over the median time of forward"
@@ -120,31 +128,18 @@ LEGEND = (
 
 def measured(run: Run) -> Table:
     """The operators of a run, a row for each language; without rows where there are none."""
-    columns = (
-        Column("operator", ""),
-        Column("instructions", "instr", Unit.COUNT, "forward"),
-        Column("median_s", "time", Unit.SECONDS, "forward"),
-        Column("backward_instructions", "instr", Unit.COUNT, "backward"),
-        Column("backward_s", "time", Unit.SECONDS, "backward"),
-        Column("peak_bytes", "mem", Unit.BYTES),
-        Column("gb_per_s", "GB/s", Unit.NUMBER),
-        Column("gflops_per_s", "GF/s", Unit.NUMBER),
-    )
     rows: list[Row] = []
-    above: tuple[str, ...] = ()
-    for metrics in metrics_of(run.cases):
-        record = metrics.forward
-        title = " / ".join(record.label)
-        if record.label != above:
-            rows.append(Row([title, *[""] * 7], title))
-        parts = [record.build] if len(run.builds) > 1 else []
-        parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
-        if record.num_threads > 1:
-            parts.append(f"{record.num_threads} threads")
-        mode = " ".join(parts)
-        rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
-        above = record.label
-    return Table("operators", "Operators", columns, rows)
+    for label, members in itertools.groupby(metrics_of(run.cases), lambda each: each.forward.label):
+        title = " / ".join(label)
+        rows.append(Row([title, *[""] * (len(_COSTS) - 1)], title))
+        for metrics in members:
+            record = metrics.forward
+            parts = [record.build] if len(run.builds) > 1 else []
+            parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
+            parts += [f"{record.num_threads} threads"] * (record.num_threads > 1)
+            mode = " ".join(parts)
+            rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))
+    return Table("operators", "Operators", _COSTS, rows)
 
 
 def _costs(metrics: Metrics) -> Iterator[Cell]:
@@ -175,18 +170,14 @@ def machine_line(machine: Machine | None) -> str:
 def sizes(found: MeasuredSizes) -> Document:
     """The counts of an operator at each size, the complexity that fits them, and a plot of both."""
     modes: dict[str, dict[int, Outcome]] = defaultdict(dict)
-    for record in found.run.cases:
+    counts: dict[str, dict[int, int]] = defaultdict(dict)
+    for record in sorted(found.run.cases, key=lambda record: found.size_of[record.label]):
         title = record.key.title.removeprefix(f"{' / '.join(record.label)} · ")
-        modes[title][found.size_of[record.label]] = record.outcome
-    curves = []
-    for title, outcomes in modes.items():
-        counts = {
-            size: counted.per_run
-            for size, outcome in sorted(outcomes.items())
-            if (counted := outcome.instructions) is not None
-        }
-        if counts:
-            curves.append(plots.Curve(title, counts, fit(counts)))
+        size = found.size_of[record.label]
+        modes[title][size] = record.outcome
+        if (counted := record.outcome.instructions) is not None:
+            counts[title][size] = counted.per_run
+    curves = [plots.Curve(title, mine, fit(mine)) for title, mine in counts.items()]
     plot = plots.curves(f"{found.entry.name}: instructions", "N", curves)
     return Document(
         "sizes",

@@ -14,7 +14,7 @@ from instruction_counts.core.facts import subject_values
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
-from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.report import operators
 from instruction_counts.report.cases import KEY_NAMES, key_cells, unusual_modes
@@ -33,6 +33,7 @@ from instruction_counts.report.document import (
     Unit,
     Value,
     records_table,
+    table_of,
     treemap,
 )
 from instruction_counts.report.format import count_cell, plural, spread_cell, time_cell
@@ -92,6 +93,8 @@ def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
         yield " · ".join(filter(None, parts))
         if summary.tags:
             yield f"tags: {', '.join(summary.tags)}"
+    if run.shard is not None:
+        yield f"shard {run.shard}: {len(run.shard.positions)} of {run.shard.cases} cases"
     for name, build in run.builds.items():
         facts = [f"torch {build.torch}", f"Python {build.python}", build.cpu, build.valgrind]
         known = " · ".join(filter(None, facts))
@@ -129,20 +132,20 @@ def results_table(run: Run) -> Table:
 
 
 def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
-    name, group = language.option, language.value
-    yield Column(f"{name}_instructions", "instr", Unit.COUNT, group)
-    for metric in shown:
-        yield Column(f"{name}_{metric.name}", metric.heading or metric.title, Unit.COUNT, group)
-    yield Column(f"{name}_median_s", "time", Unit.SECONDS, group)
-    yield Column(f"{name}_iqr", "", Unit.RELATIVE_SPREAD, group)
+    columns = (
+        ("instructions", "instr", Unit.COUNT),
+        *((metric.name, metric.heading or metric.title, Unit.COUNT) for metric in shown),
+        *(("median_s", "time", Unit.SECONDS), ("iqr", "", Unit.RELATIVE_SPREAD)),
+    )
+    for key, heading, unit in columns:
+        yield Column(f"{language.option}_{key}", heading, unit, language.value)
 
 
 def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
     outcome = None if record is None else record.outcome
     if outcome is None or outcome.status is not Status.OK:
-        text = "" if outcome is None else outcome.status.value
-        role = Role.WARNING if text == Status.SKIPPED.value else Role.BAD
-        yield from [Cell(text, role if text else Role.PLAIN), *[Cell("")] * (2 + len(shown))]
+        what = Cell("") if outcome is None else Cell(outcome.status.value, _role_of(outcome))
+        yield from [what, *[Cell("")] * (2 + len(shown))]
         return
     yield count_cell(outcome.instructions)
     yield from (Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in shown)
@@ -155,14 +158,17 @@ def _mode(run: Run, record: Record) -> str:
     return ", ".join([*builds, *unusual_modes(record.key, with_language=False)])
 
 
+def _role_of(outcome: Outcome) -> Role:
+    return Role.WARNING if outcome.status is Status.SKIPPED else Role.BAD
+
+
 def problems(run: Run) -> Iterator[Line]:
     """A line for each case without a result, except those that a time budget skipped."""
     for record in run.cases:
         outcome = record.outcome
         if outcome.failure is not None and not outcome.skipped_by_budget:
-            role = Role.WARNING if outcome.status is Status.SKIPPED else Role.BAD
-            title = _title(run, record)
-            yield Line(f"{outcome.status.value}  {title}: {outcome.failure.summary}", role)
+            said = f"{_title(run, record)}: {outcome.failure.summary}"
+            yield Line(f"{outcome.status.value}  {said}", _role_of(outcome))
 
 
 def doubts(run: Run) -> Iterator[Line]:
@@ -172,12 +178,10 @@ def doubts(run: Run) -> Iterator[Line]:
         text = f'note  files of build "{name}" changed during the run: {files.summary}'
         yield Line(text, Role.WARNING)
     for record in run.cases:
-        left_running = record.outcome.metrics.get(LEFT_RUNNING.name)
-        if left_running:
+        if left_running := record.outcome.metrics.get(LEFT_RUNNING.name):
             number = plural(int(left_running), "process", "processes")
-            were = "was" if left_running == 1 else "were"
-            what = f"{number} that the statement left running {were} ended"
-            yield Line(f"note  {_title(run, record)}: {what}", Role.WARNING)
+            text = f"note  {_title(run, record)}: left running, and ended: {number}"
+            yield Line(text, Role.WARNING)
     skipped = {_title(run, record): record.outcome.skipped_by_budget for record in run.cases}
     budgets = {title: budget for title, budget in skipped.items() if budget}
     yield from skipped_lines(budgets, len(run.cases) - len(budgets))
@@ -200,24 +204,21 @@ def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
     counted = [(found, record) for record in records if (found := record.outcome.instructions)]
     if len(counted) < _FEWEST_DRAWN:
         return ()
-    labels = treemap(
-        "Instructions by label", ((_path(record), found.per_run) for found, record in counted)
-    )
+    sizes = ((_path(record), found.per_run) for found, record in counted)
+    labels = treemap("Instructions by label", sizes)
     timed: dict[str, list[tuple[Value, int, str]]] = defaultdict(list)
     for found, record in counted:
         if (times := record.outcome.times) is not None:
             point = times.median_s, found.per_run, record.key.title
             timed[record.language.value].append(point)
+    series = (
+        Series(name, times, counts, titles)
+        for name, points in timed.items()
+        for times, counts, titles in [zip(*points, strict=True)]
+    )
     against = Chart(
-        "Instructions against time",
-        ChartKind.POINTS,
-        tuple(
-            Series(name, times, counts, titles)
-            for name, points in timed.items()
-            for times, counts, titles in [zip(*points, strict=True)]
-        ),
-        "median time (s)",
-        "instructions per iteration",
+        *("Instructions against time", ChartKind.POINTS, series),
+        *("median time (s)", "instructions per iteration"),
         logarithmic=True,
         folded=True,
     )
@@ -252,32 +253,18 @@ def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:
 
 def runs_document(summaries: Sequence[RunSummary]) -> Document:
     """A line for each stored run."""
-    columns = (
-        Column("id", "run", Unit.COUNT),
-        Column("started_at", "started (UTC)"),
-        Column("builds", "torch"),
-        Column("cases", "cases", Unit.COUNT),
-        Column("failed", "failed", Unit.COUNT),
-        Column("state", "state"),
-        Column("tags", "tags"),
-    )
-    rows = []
-    for run in summaries:
-        state = f"{run.state}{' *' if run.changed_files else ''}"
-        cells = (
-            *(str(run.id), _minute(run.started_at), _versions(run.builds), run.cases),
-            Cell(run.failed, Role.of_change(run.failed)),
-            Cell(state, _STATES.get(run.state, Role.PLAIN)),
-            ", ".join(run.tags),
-        )
-        rows.append(Row(cells, str(run.id)))
     is_changed = any(summary.changed_files for summary in summaries)
     return Document(
         "runs",
-        sections=[Table("runs", "", columns, rows)],
+        sections=[table_of("runs", "", _RUNS, summaries, lambda run: str(run.id))],
         notes=[Line(_CHANGED, Role.WARNING)] if is_changed else (),
         data=list(summaries),
     )
+
+
+def _state(run: RunSummary) -> Cell:
+    text = f"{run.state}{' *' if run.changed_files else ''}"
+    return Cell(text, _STATES.get(run.state, Role.PLAIN))
 
 
 def title(summary: RunSummary) -> str:
@@ -295,3 +282,16 @@ def _versions(builds: Mapping[str, str]) -> str:
     if list(builds) == [DEFAULT_NAME]:
         return builds[DEFAULT_NAME]
     return ", ".join(f"{name} {torch}" for name, torch in builds.items())
+
+
+_RUNS = (
+    Column("id", "run", Unit.COUNT, of=lambda run: str(run.id)),
+    Column("started_at", "started (UTC)", of=lambda run: _minute(run.started_at)),
+    Column("builds", "torch", of=lambda run: _versions(run.builds)),
+    Column("cases", "cases", Unit.COUNT, of=lambda run: run.cases),
+    Column(
+        "failed", "failed", Unit.COUNT, of=lambda run: Cell(run.failed, Role.of_change(run.failed))
+    ),
+    Column("state", "state", of=_state),
+    Column("tags", "tags", of=lambda run: ", ".join(run.tags)),
+)

@@ -26,6 +26,7 @@ from instruction_counts.domain.records import (
     Run,
     as_it_is,
 )
+from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished, Observer, Started
 from instruction_counts.execution.lanes import Lanes
@@ -212,6 +213,7 @@ class Measured:
     _budget_s: float | None = None
     _folders: Mapping[str, str] = attrs.field(factory=dict)
     """Where the packages of each build are."""
+    _shard: MeasuredShard | None = None
     _unsaved: set[Exporter] = attrs.field(factory=set, init=False)
     """Those that could not write the last state of the run."""
     _records: dict[Identity, Record] = attrs.field(factory=dict, init=False)
@@ -233,7 +235,7 @@ class Measured:
             machine = machine or before.machine
         records = tuple(self._records.values())
         start = __version__, self.engine, builds, records, self._started_at, machine
-        return Run(*start, self._changed_files, dict(folders))
+        return Run(*start, self._changed_files, dict(folders), self._shard)
 
     def execute(self, orders: Sequence[WorkOrder], done: Run | None = None) -> MeasuredRun:
         """Measure ``orders``, but for those that ``done`` holds.
@@ -242,7 +244,8 @@ class Measured:
         so that its file loses nothing.
 
         Raises:
-            DataError: ``done`` was measured by another engine, or on another build.
+            DataError: ``done`` was measured by another engine, on another build, or is another
+                shard.
         """
         waiting = remaining(orders, done)
         if done is not None:
@@ -289,6 +292,12 @@ class Measured:
         )
 
     def _go_on_from(self, done: Run) -> None:
+        if done.shard != self._shard:
+            was = "no shard" if done.shard is None else f"shard {done.shard}"
+            raise DataError(
+                f"--resume: the file holds {was}, or one of other cases than those selected now",
+                "Measure anew without --resume, or repeat the options of that run.",
+            )
         for name, fingerprint in self._lanes.fingerprints.items():
             before = done.builds.get(name)
             same = before and known_at_first(before) == known_at_first(fingerprint)

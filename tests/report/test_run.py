@@ -112,8 +112,8 @@ def test_what_makes_a_run_doubtful_is_named() -> None:
         "failed  Top / bad · C++ · TorchScript: ValueError: bad   (stmt line 1: x + y)",
         "skipped  wide · Python · 64 threads: needs 64 contiguous cores, and this run has 2",
         'note  files of build "new" changed during the run: /0, /1, /2 and 9 more',
-        "note  one · Python: 1 process that the statement left running was ended",
-        "note  many · Python: 1,300 processes that the statement left running were ended",
+        "note  one · Python: left running, and ended: 1 process",
+        "note  many · Python: left running, and ended: 1,300 processes",
     ] == [line.text for line in doubts(run)]
 
 

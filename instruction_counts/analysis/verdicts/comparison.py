@@ -13,8 +13,8 @@ from instruction_counts.analysis.attribution.functions import (
     difference,
     steady_change,
 )
-from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
 from instruction_counts.analysis.verdicts.difference import (
+    OTHER_PROGRAMS,
     Difference,
     Layouts,
     Verdict,
@@ -22,7 +22,6 @@ from instruction_counts.analysis.verdicts.difference import (
     judge,
     judge_verified,
 )
-from instruction_counts.analysis.verdicts.outputs import compare_outputs
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause
@@ -56,9 +55,7 @@ class Comparison:
     @property
     def suspects(self) -> tuple[Difference, ...]:
         """What has to be counted again before it is reported."""
-        return tuple(
-            difference for difference in self.differences if is_suspect(difference, self.min_effect)
-        )
+        return tuple(case for case in self.differences if is_suspect(case, self.min_effect))
 
 
 def causes_of(compared: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
@@ -98,16 +95,8 @@ def compare(
     for key in dict(sides):
         if key not in skipped:
             before, after = base.records.get(key), new.records.get(key)
-            outputs = (
-                None if record is None else record.outcome.output for record in (before, after)
-            )
-            output = compare_outputs(*outputs)
             judged = judge(
-                *(key, before, after),
-                comparable=comparable,
-                held=held,
-                min_effect=min_effect,
-                output=output,
+                *(key, before, after), comparable=comparable, held=held, min_effect=min_effect
             )
             differences.append(attrs.evolve(judged, causes=causes(judged)))
     return Comparison(base, new, found, min_effect, tuple(differences), skipped_by_budget=skipped)

@@ -8,26 +8,19 @@ and memory layout. Both are measured, case by case.
 from __future__ import annotations
 
 import enum
+import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from instruction_counts.analysis.verdicts.changes import (
-    OTHER_PROGRAMS,
-    MetricChange,
-    Program,
-    TimeChange,
-    metric_changes,
-    program,
-    time_change,
-)
-from instruction_counts.analysis.verdicts.outputs import OutputDifference
+from instruction_counts.analysis.verdicts.outputs import OutputDifference, compare_outputs
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amount, Metric, metrics
 from instruction_counts.domain.noise import Noise, Origin
-from instruction_counts.domain.outcomes import Instructions, Status
+from instruction_counts.domain.outcomes import Instructions, Status, Times
 from instruction_counts.domain.records import Record
 
 USUAL_LAYOUT_SPREAD = {Language.PYTHON: 0.001, Language.CPP: 0.0001}
@@ -81,8 +74,22 @@ class Reason(enum.Enum):
     FAILED_IN_BOTH = "failed in both"
 
 
-_OTHER_PROGRAM = frozenset(Reason(program.value) for program in OTHER_PROGRAMS)
-_CERTAIN = _OTHER_PROGRAM | {Reason.FAR_BEYOND_LAYOUTS}
+class Program(enum.Enum):
+    """What is known of what two sides executed."""
+
+    UNKNOWN = "unknown"
+    """It is not known of a side, or the sides have different versions of Python, or other Python
+    code that executes as many bytecodes."""
+    SAME = "same"
+    """Each Python function with the same code, as often; each operator as often."""
+    PYTHON_DIFFERS = "Python code differs"
+    OPERATORS_DIFFER = "operators differ"
+
+
+OTHER_PROGRAMS = {Program.PYTHON_DIFFERS: BYTECODES, Program.OPERATORS_DIFFER: OPERATOR_CALLS}
+"""What is a change whatever layouts do, with the metric that tells which way it goes."""
+
+_CERTAIN = {*(Reason(program.value) for program in OTHER_PROGRAMS), Reason.FAR_BEYOND_LAYOUTS}
 
 FAR_BEYOND = 0.02
 """A change of more than this share of base is none of memory's, where the caches of the interpreter
@@ -100,6 +107,44 @@ class Layouts:
     steady_change: int | None = None
     """Instructions by which new costs more in functions that changed by more than layouts move each
     of them; None where the costs of functions are not known in each layout."""
+
+
+@attrs.frozen
+class MetricChange:
+    """A metric that both sides know, with another number on each."""
+
+    metric: Metric
+    base: Amount
+    new: Amount
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse``, or ``changed`` where neither can be said."""
+        return self.metric.change(self.base, self.new)
+
+
+@attrs.frozen
+class TimeChange:
+    """The ratio of the medians (new to base) with its confidence interval.
+
+    ``low`` and ``high`` bound it at 95%, cautiously: from the intervals of both medians. They speak
+    of the blocks of one process on either side; two processes can differ by more.
+    """
+
+    base_s: float
+    new_s: float
+    low: float
+    high: float
+
+    @property
+    def ratio(self) -> float:
+        """New to base."""
+        return self.new_s / self.base_s
+
+    @property
+    def significant(self) -> bool:
+        """Whether the intervals of the two medians do not overlap."""
+        return not self.low <= 1 <= self.high
 
 
 @attrs.frozen
@@ -125,7 +170,18 @@ class Difference:
     @property
     def program(self) -> Program:
         """What is known of what both sides executed."""
-        return program(self.base, self.new)
+        base, new = (
+            None if side is None else side.outcome.executed_digests
+            for side in (self.base, self.new)
+        )
+        if base is None or new is None:
+            return Program.UNKNOWN
+        same_python = base.python == new.python
+        if same_python and base.bytecodes != new.bytecodes:
+            return Program.PYTHON_DIFFERS
+        if base.operators != new.operators:
+            return Program.OPERATORS_DIFFER
+        return Program.SAME if same_python and base.code == new.code else Program.UNKNOWN
 
     @property
     def time(self) -> TimeChange | None:
@@ -135,8 +191,11 @@ class Difference:
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:
-        """Judged metrics that changed, whatever the verdict on instructions is."""
-        return tuple(metric_changes(self.base, self.new))
+        """The exact judged metrics that differ, of the same code, in the order of registration.
+
+        They leave the verdict, which is about instructions, as it is.
+        """
+        return tuple(_metric_changes(self.base, self.new))
 
     @property
     def verified(self) -> bool:
@@ -186,6 +245,27 @@ class Difference:
         return None if change is None or not base else change / base
 
 
+def _metric_changes(base: Record | None, new: Record | None) -> Iterator[MetricChange]:
+    if base is None or new is None or base.definition_hash != new.definition_hash:
+        return
+    for metric in (metric for metric in metrics() if metric.judged and metric.exact):
+        before, after = (record.outcome.metrics.get(metric.name) for record in (base, new))
+        if before is not None and after is not None and before != after:
+            yield MetricChange(metric, before, after)
+
+
+def time_change(base: Times | None, new: Times | None) -> TimeChange | None:
+    """The change from ``base`` to ``new``; None where one was not timed."""
+    if base is None or new is None or not base.median_s or not new.median_s:
+        return None
+    (base_low, base_high), (new_low, new_high) = (
+        times.median_bounds_s or (0.0, math.inf) for times in (base, new)
+    )
+    low = new_low / base_high if base_high else 0.0
+    high = new_high / base_low if base_low else math.inf
+    return TimeChange(base.median_s, new.median_s, low, high)
+
+
 def judge(
     key: CaseKey,
     base: Record | None,
@@ -194,13 +274,14 @@ def judge(
     comparable: bool = True,
     held: bool = False,
     min_effect: Effect = MIN_EFFECT,
-    output: OutputDifference | None = None,
 ) -> Difference:
     """The verdict on two records, before anything is measured again.
 
     ``comparable`` is False where the fingerprints forbid to compare counts. ``held`` says that both
     sides counted with all that is known to depend on memory held still.
     """
+    sides = None if base is None or new is None else (base.outcome.output, new.outcome.output)
+    output = sides and compare_outputs(*sides)
     said = _without_counts(base, new, output, comparable=comparable)
     if said is not None:
         return Difference(key, base, new, *said, output=output)
@@ -208,8 +289,7 @@ def judge(
     noises = [record.noise for record in (base, new) if record and record.noise]
     floor = noise_floor(before, after, key.language, noises)
     said = _on_counts(before, after, floor[0], min_effect, held=held)
-    found = Difference(key, base, new, *said, *floor, output=output)
-    return _by_program(found)
+    return _by_program(Difference(key, base, new, *said, *floor, output=output))
 
 
 def is_suspect(difference: Difference, min_effect: Effect) -> bool:
@@ -217,10 +297,7 @@ def is_suspect(difference: Difference, min_effect: Effect) -> bool:
 
     What looks like noise is a suspect, too: in several layouts a real change stands out.
     """
-    counts = difference.base_count, difference.new_count
-    if None in counts or difference.verdict not in ON_COUNTS:
-        return False
-    if _is_certain(difference):
+    if difference.verdict not in ON_COUNTS or _is_certain(difference):
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     change = after.per_run - before.per_run

@@ -75,22 +75,19 @@ def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side
 
 def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:
     """The side with what its cases compute, where that was recorded later."""
-    records = {
-        key: attrs.evolve(record, outcome=attrs.evolve(record.outcome, output=outputs[key]))
-        for key, record in side.records.items()
-        if key in outputs
-    }
-    return attrs.evolve(side, records={**side.records, **records})
+    records = dict(side.records)
+    for key in records.keys() & outputs.keys():
+        outcome = attrs.evolve(records[key].outcome, output=outputs[key])
+        records[key] = attrs.evolve(records[key], outcome=outcome)
+    return attrs.evolve(side, records=records)
 
 
 def with_noise(side: Side, noises: Mapping[CaseKey, Noise]) -> Side:
     """The side with what was seen to move its cases since they were measured."""
-    records = {
-        key: attrs.evolve(record, noise=noises[key])
-        for key, record in side.records.items()
-        if key in noises
-    }
-    return attrs.evolve(side, records={**side.records, **records})
+    records = dict(side.records)
+    for key in records.keys() & noises.keys():
+        records[key] = attrs.evolve(records[key], noise=noises[key])
+    return attrs.evolve(side, records=records)
 
 
 def narrowed(side: Side, selection: Selection) -> Side:

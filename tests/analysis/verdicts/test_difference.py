@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -12,19 +13,26 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
+    Program,
     Reason,
     Verdict,
     is_suspect,
     judge,
     judge_verified,
+    time_change,
 )
-from instruction_counts.analysis.verdicts.outputs import OutputDifference
 from instruction_counts.core.types import Language
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.executed import ExecutedDigests
-from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS
+from instruction_counts.domain.metrics import (
+    BYTECODES,
+    OPERATOR_CALLS,
+    Metric,
+    register,
+    unregister,
+)
 from instruction_counts.domain.noise import Noise, Origin
-from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue, Times
 from instruction_counts.domain.records import Record
 from tests.builders import counted, cpp, key
 from tests.fakes import failed
@@ -196,18 +204,17 @@ def test_a_case_that_cannot_be_compared_says_why(
     assert not is_suspect(difference, MIN_EFFECT)
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"comparable": False}, Reason.FINGERPRINT_DIFFERS),
-        ({"output": OutputDifference(differs=True, text="z: shape")}, Reason.OUTPUT_DIFFERS),
-    ],
-)
-def test_fingerprints_and_outputs_decide_before_counts(
-    options: dict[str, Any], reason: Reason
-) -> None:
+def test_fingerprints_and_outputs_decide_before_counts() -> None:
     """Another allocator, say; and faster because wrong is not better."""
-    assert (Verdict.INCOMPARABLE, reason) == said(judged(1000, 10, **options))
+    outputs = (
+        Output("i", (TensorValue("z", shape, "float32", "d", 0, ""),)) for shape in ((2,), (3,))
+    )
+    wrong = judge(KEY, *(record(0, outcome=counted(9, output=output)) for output in outputs))
+
+    assert (Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS) == said(wrong)
+    assert (Verdict.INCOMPARABLE, Reason.FINGERPRINT_DIFFERS) == said(
+        judged(1000, 10, comparable=False)
+    )
 
 
 # Several layouts
@@ -303,7 +310,93 @@ def test_what_layouts_move_hides_no_other_change(
     assert (expected, change) == (said(difference), difference.effect)
 
 
-# What both sides executed
+# What both sides executed, exact metrics, and wall times
+
+
+def unjudged(base: Record | None, new: Record | None) -> Difference:
+    """Two sides of a case, whatever is said of their counts."""
+    return Difference(KEY, base, new, Verdict.SAME, Reason.IDENTICAL)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, Program.SAME),
+        ({"bytecodes": "x", "code": "x"}, Program.PYTHON_DIFFERS),
+        # Python first: operators follow from it.
+        ({"bytecodes": "x", "code": "x", "operators": "x"}, Program.PYTHON_DIFFERS),
+        ({"operators": "x"}, Program.OPERATORS_DIFFER),
+        # The same bytecodes of other code.
+        ({"code": "x"}, Program.UNKNOWN),
+        ({"python": "3.13", "bytecodes": "x"}, Program.UNKNOWN),
+        ({"python": "3.13", "operators": "x"}, Program.OPERATORS_DIFFER),
+    ],
+)
+def test_digests_tell_what_differs(changes: dict[str, str], expected: Program) -> None:
+    """Of what either side executed; a case may be new, or its engine unable to tell."""
+    base, new, unknown = (
+        record(0, outcome=counted(1, executed_digests=digests))
+        for digests in (SAME, attrs.evolve(SAME, **changes), None)
+    )
+
+    assert expected is unjudged(base, new).program
+    assert {Program.UNKNOWN} == {unjudged(other, new).program for other in (None, unknown)}
+
+
+@pytest.fixture
+def _toys() -> Iterator[None]:
+    """A metric that is judged."""
+    metric = register(Metric("toys", "toys", "pieces", "a toy", judged=True))
+    yield
+    unregister(metric)
+
+
+def toys(number: int | None, code: str = "d1") -> Record:
+    """A case with so many of them, and an amount that is not judged."""
+    metrics = {"peak_bytes": number or 0, "toys": number}
+    return cpp("add", outcome=counted(1, metrics=metrics), definition_hash=code)
+
+
+@pytest.mark.usefixtures("_toys")
+@pytest.mark.parametrize(
+    ("base", "new", "expected"),
+    [
+        (toys(2), toys(3), [("toys", 2, 3, "worse")]),
+        (toys(3), toys(2), [("toys", 3, 2, "better")]),
+        (toys(2), toys(2), []),
+        (toys(2), toys(None), []),
+        (toys(2), toys(3, "d2"), []),
+        (toys(2), None, []),
+    ],
+)
+def test_a_metric_that_differs_on_the_same_code_is_a_change(
+    base: Record, new: Record | None, expected: list[tuple[str, int, int, str]]
+) -> None:
+    """Both sides have to know it."""
+    assert expected == [
+        (change.metric.name, change.base, change.new, change.verdict)
+        for change in unjudged(base, new).metrics
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "expected"),
+    [
+        ([1e-6] * 10, [2e-6] * 10, (2.0, 2.0, 2.0, True)),
+        ([1.0, 1.1, 1.2, 1.3, 1.4, 1.5], [1.2, 1.3, 1.4, 1.5, 1.6, 1.7], (1.16, 0.8, 1.7, False)),
+    ],
+)
+def test_times_that_do_not_overlap_are_significant(
+    base: list[float], new: list[float], expected: tuple[float, ...]
+) -> None:
+    """The ratio is new to base, with its bounds; there is none where a side was not timed."""
+    change = time_change(Times.of(base, 1), Times.of(new, 1))
+
+    assert {None} == {time_change(Times.of(base, 1), None), time_change(None, Times.of(new, 1))}
+    assert change is not None
+    assert expected == pytest.approx(
+        (change.ratio, change.low, change.high, change.significant), rel=1e-9
+    )
 
 
 def by_program(
