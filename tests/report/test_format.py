@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
-from instruction_counts.domain.outcomes import Instructions, Times
 from instruction_counts.report import format as fmt
-
-
-def test_counts_have_separators_and_a_mark() -> None:
-    """The mark says that windows did not agree."""
-    counts = Instructions(18_063, exact=True, windows=()), Instructions(-3, exact=False, windows=())
-
-    assert ["18,063", "~-3", "–"] == [fmt.count(found) for found in (*counts, None)]
 
 
 @pytest.mark.parametrize(
@@ -30,16 +21,3 @@ def test_counts_have_separators_and_a_mark() -> None:
 def test_durations_have_three_digits_and_a_unit(seconds: float, expected: str) -> None:
     """The unit in which they are at least one, after rounding."""
     assert expected == fmt.duration(seconds)
-
-
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        (None, ""),
-        (attrs.evolve(Times.of([2e-6], 1), iqr_s=1e-6), 0.5),
-        (Times.of([0.0], 1), ""),
-    ],
-)
-def test_the_spread_is_relative_to_the_median(times: Times | None, expected: float | str) -> None:
-    """Where there is one."""
-    assert expected == fmt.spread_cell(times).value
