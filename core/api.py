@@ -27,16 +27,9 @@ from instruction_counts.core.checks import (
     code,
     dedented,
     parse_modes,
-    raise_if_broken,
     thread_counts,
 )
-from instruction_counts.core.errors import (
-    Broken,
-    DefinitionError,
-    deferrable,
-    is_deferring,
-    require,
-)
+from instruction_counts.core.errors import DefinitionError, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
     WARM_LOOP,
@@ -83,11 +76,6 @@ class GroupedSetup:
     paths: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        if not is_deferring():
-            self.check()
-
-    def check(self) -> None:
-        """Raise the first mistake that these texts hold, if any."""
         for name in ("py_setup", "cpp_setup", "global_setup"):
             check_text(name, getattr(self, name))
         check_paths(self.paths)
@@ -113,23 +101,14 @@ class TimerArgs:
     """How it is counted, as `instruction_counts.engines.kinds` has it."""
 
     def __attrs_post_init__(self) -> None:
-        try:
-            self.check()
-        except DefinitionError:
-            if not is_deferring():
-                raise
-            return
-        # torch's own enum and plain names are as good as ours.
-        object.__setattr__(self, "language", Language.parse(self.language))
-        if self.language is Language.CPP and self.setup == "pass":
-            object.__setattr__(self, "setup", "")
-
-    def check(self) -> None:
-        """Raise the first mistake that these arguments hold, if any."""
         for name in ("stmt", "setup", "global_setup"):
             check_text(name, getattr(self, name))
         require("stmt", self.stmt, self.stmt, "a statement")
-        is_cpp = Language.parse(self.language) is Language.CPP
+        # torch's own enum and plain names are as good as ours.
+        object.__setattr__(self, "language", Language.parse(self.language))
+        is_cpp = self.language is Language.CPP
+        if is_cpp and self.setup == "pass":
+            object.__setattr__(self, "setup", "")
         require(
             "global_setup", self.global_setup, is_cpp or not self.global_setup, "nothing: C++ only"
         )
@@ -212,7 +191,6 @@ class GroupedBenchmark:
         return self.cpp_model_setup if language is Language.CPP else self.py_model_setup
 
     @classmethod
-    @deferrable(Broken)
     def init_from_stmts(
         cls,
         py_stmt: str | None = None,
@@ -235,7 +213,6 @@ class GroupedBenchmark:
         return cls(py_stmt, cpp_stmt, **made)
 
     @classmethod
-    @deferrable(Broken)
     def init_from_model(
         cls,
         py_model_setup: str | None = None,
@@ -265,7 +242,6 @@ class GroupedBenchmark:
         return cls(python, cpp, **made, py_model_setup=models[0], cpp_model_setup=models[1])
 
     @classmethod
-    @deferrable(lambda error: {(): Broken(error)})
     def init_from_variants(
         cls,
         py_block: str = "",
@@ -273,8 +249,6 @@ class GroupedBenchmark:
         num_threads: int | tuple[int, ...] = 1,
     ) -> dict[Label, GroupedBenchmark]:
         """Several benchmarks, one per line; see `core.variants` for the form of a block."""
-        raise_if_broken(py_block)
-        raise_if_broken(cpp_block)
         py, cpp = parse_blocks(py_block, cpp_block)
         expected = "no global setup: only C++ has one"
         require("py_block", py.global_setup, not py.global_setup, expected)
@@ -315,7 +289,6 @@ def _checked(
     parsed = parse_modes(signature, runtimes, autograd)
     hint = " (its .value)" if hasattr(setup, "value") else ""
     require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
-    setup.check()
     return {
         "setup": setup,
         "signature": parsed,

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
-from instruction_counts.core.errors import BrokenText, DefinitionError, quoted, require
+from instruction_counts.core.errors import DefinitionError, quoted, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.runtimes import selectable
@@ -23,26 +23,16 @@ from instruction_counts.core.signature import Signature, parse_signature
 
 def dedented(text: Any) -> Any:
     """A text without its common indent; anything else as it is."""
-    if isinstance(text, BrokenText) or not isinstance(text, str):
-        return text
-    return textwrap.dedent(text).strip("\n").rstrip()
-
-
-def raise_if_broken(value: object) -> None:
-    """Raise what a stand-in of a parsed statement remembers."""
-    if isinstance(value, BrokenText):
-        raise value.error
+    return textwrap.dedent(text).strip("\n").rstrip() if isinstance(text, str) else text
 
 
 def check_text(field: str, value: object) -> None:
     """Refuse what is no text."""
-    raise_if_broken(value)
     require(field, value, isinstance(value, str), "text")
 
 
 def check_paths(paths: Mapping[str, str]) -> None:
     """Refuse what is no mapping of texts to texts."""
-    raise_if_broken(paths)
     are_texts = isinstance(paths, Mapping) and all(
         isinstance(text, str) for pair in paths.items() for text in pair
     )

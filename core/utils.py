@@ -6,18 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-import attrs
-
 from instruction_counts.core.api import GroupedBenchmark, TimerArgs
-from instruction_counts.core.errors import (
-    Broken,
-    BrokenText,
-    DefinitionError,
-    DefinitionErrors,
-    deferrable,
-    quoted,
-    require,
-)
+from instruction_counts.core.errors import DefinitionError, quoted, require
 from instruction_counts.core.types import Definition, FlatIntermediateDefinition, Label
 
 _WIDTH = 40
@@ -32,23 +22,23 @@ def flatten(schema: Definition) -> FlatIntermediateDefinition:
     A key is a string, a tuple of strings, or None, which adds nothing to the label.
 
     Raises:
-        DefinitionError: one mistake: a duplicate label, a key or a value of a wrong type.
-        DefinitionErrors: several.
+        DefinitionError: a duplicate label, none at all, or a key or a value of a wrong type.
     """
     flat: FlatIntermediateDefinition = {}
-    errors: list[DefinitionError] = []
     for label, value in _leaves((), schema):
-        error = _mistake(label, value, flat)
-        if error is not None:
-            errors.append(error)
-        else:
-            flat[label] = value  # type: ignore[assignment] # _mistake accepts nothing else
-    if not flat and not errors:
-        errors.append(DefinitionError("BENCHMARKS", "no benchmark", "at least one"))
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise DefinitionErrors(tuple(errors))
+        if not isinstance(value, GroupedBenchmark | TimerArgs):
+            expected = (
+                "GroupedStmts, GroupedModules, GroupedVariants, TimerArgs or a mapping of these"
+            )
+            raise DefinitionError("value", quoted(value), expected, label)
+        if not label:
+            expected = "a label: put the benchmark under a key"
+            raise DefinitionError("label", "nothing", expected, label)
+        if label in flat:
+            raise DefinitionError("label", " / ".join(label), "a unique label", label)
+        flat[label] = value
+    if not flat:
+        raise DefinitionError("BENCHMARKS", "no benchmark", "at least one")
     return flat
 
 
@@ -59,34 +49,12 @@ def _leaves(prefix: Label, value: object) -> Iterator[tuple[Label, object]]:
     for key, below in value.items():
         parts = key if isinstance(key, tuple) else (key,)
         names = tuple(part for part in parts if part is not None and part != "")
-        if all(isinstance(name, str) for name in names):
-            yield from _leaves(prefix + names, below)
-        else:
-            error = DefinitionError("key", quoted(key), "a string, a tuple of strings, or None")
-            yield prefix, Broken(error)
+        if not all(isinstance(name, str) for name in names):
+            expected = "a string, a tuple of strings, or None"
+            raise DefinitionError("key", quoted(key), expected, prefix)
+        yield from _leaves(prefix + names, below)
 
 
-def _mistake(
-    label: Label, value: object, flat: FlatIntermediateDefinition
-) -> DefinitionError | None:
-    if isinstance(value, Broken):
-        return attrs.evolve(value.error, label=label)
-    if not isinstance(value, GroupedBenchmark | TimerArgs):
-        expected = "GroupedStmts, GroupedModules, GroupedVariants, TimerArgs or a mapping of these"
-        return DefinitionError("value", quoted(value), expected, label)
-    if isinstance(value, TimerArgs):
-        try:
-            value.check()
-        except DefinitionError as error:
-            return attrs.evolve(error, label=label)
-    if not label:
-        return DefinitionError("label", "nothing", "a label: put the benchmark under a key", label)
-    if label in flat:
-        return DefinitionError("label", " / ".join(label), "a unique label", label)
-    return None
-
-
-@deferrable(lambda error: (BrokenText.of(error), BrokenText.of(error)))
 def parse_stmts(stmts: str) -> tuple[str, str]:
     """The Python and the C++ code of a text with two columns.
 

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Iterator, List, Set, Tuple
 
-from .installed import Message, identity, import_torch, torch_folder
+from .installed import Message, import_torch, torch_folder
 
 _NAMESPACE = "aten::"
 
@@ -67,7 +67,6 @@ def schemas(request: Message) -> Message:
         if schema.name.startswith(_NAMESPACE)
     }
     return {
-        **identity(torch),
         "schemas": [
             {
                 "name": name,
@@ -146,7 +145,7 @@ def public_operators(request: Message) -> Message:
                         "uses": uses[namespace, name],
                     }
                 )
-    return {**identity(torch), "operators": found}
+    return {"operators": found}
 
 
 def native_names(torch: Any) -> Set[str]:

@@ -44,14 +44,6 @@ def import_torch() -> Any:
     return torch
 
 
-def identity(torch: Any) -> Message:
-    """Its version, and the commit that it was built from."""
-    return {
-        "torch_version": str(torch.__version__),
-        "git_version": getattr(torch.version, "git_version", None) or "",
-    }
-
-
 def summary(error: BaseException) -> str:
     """The type of an error, and the first line of its message."""
     lines = str(error).strip().splitlines()

@@ -12,7 +12,7 @@ the statement), times are seconds per iteration. An interrupt raises `KeyboardIn
 
 Each error is a `UsageError` that ends in its remedy: a `BuildError` where a build cannot be
 measured, a `DataError` where a file or database cannot be read, a `StatementError` where a
-statement failed. Mistakes in definitions are `DefinitionErrors`.
+statement failed. A mistake in definitions is a `DefinitionError`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from instruction_counts.core.api import (
     GroupedVariants,
     TimerArgs,
 )
-from instruction_counts.core.errors import DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
@@ -69,12 +69,7 @@ from instruction_counts.gate.limits import read_limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from instruction_counts.session.bisecting import find_changes
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.checking import (
-    Check,
-    CheckRequest,
-    accept_run,
-    check_side,
-)
+from instruction_counts.session.checking import Check, accept_run, check_side
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.histories import history_of
@@ -93,7 +88,7 @@ __all__ = [
     "Comparing",
     "Comparison",
     "DataError",
-    "DefinitionErrors",
+    "DefinitionError",
     "Explained",
     "GroupedModules",
     "GroupedSetup",
@@ -196,15 +191,14 @@ def check(
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
     """
     cases = definitions_of(definitions), selection_of(**select)
-    request = CheckRequest.of(
-        *(Path(baseline), cases[1]),
-        limits=None if limits is None else read_limits(Path(limits)),
-        allow_different=allow_different,
-    )
     how = ComparisonRequest(*cases, settings, layouts=layouts, stores=db is not None)
     asked = given_side(default_build() if new is None else new)
     with LazyStore(db) as runs:
-        found = check_side(asked, request, how, runs, observer)
+        found = check_side(
+            *(asked, Path(baseline), how, runs, observer),
+            limits=None if limits is None else read_limits(Path(limits)),
+            allow_different=allow_different,
+        )
     if found.interrupted:
         raise KeyboardInterrupt
     return found

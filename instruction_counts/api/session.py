@@ -318,7 +318,7 @@ def measure(
 
     Raises:
         UsageError: no case is selected, or an argument is not known.
-        DefinitionErrors: there are mistakes in the definitions.
+        DefinitionError: there is a mistake in the definitions.
         BuildError: a build cannot be used, or does not have something that the cases need.
         DataError: a specification or the database cannot be read.
     """
@@ -366,7 +366,7 @@ def compare(
 
     Raises:
         UsageError: a side does not exist, or has no selected case.
-        DefinitionErrors: there are mistakes in the definitions.
+        DefinitionError: there is a mistake in the definitions.
         DataError: a file or the database cannot be read.
         BuildError: a build cannot be measured.
     """

@@ -139,7 +139,7 @@ def _builds(value: Any) -> tuple[Build, ...]:
 
 
 _Listed: TypeAlias = Annotated[
-    tuple[Annotated[Build, Parsed(_build)], ...], Check(len, "at least one build", "none")
+    tuple[Annotated[Build, Parsed(_build)], ...], Check(len, "at least one build")
 ]
 Builds: TypeAlias = Annotated[tuple[Build, ...], Parsed(_builds)]
 """A list of builds in a file; interpreters are looked for from the folder of its paths."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Collection, Iterator
 
 import attrs
@@ -15,33 +14,27 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.work import WorkOrder
 
 
-class Requirement(enum.Enum):
-    """What an engine may need: the value is what cannot be measured without it."""
-
-    VALGRIND = "counts"
-    COMPILER = "c++"
-
-
 @attrs.frozen
 class MissingRequirement:
     """Something that is not there: what then cannot be done, and the remedy."""
 
     what: str
     remedy: str
-    requirement: Requirement
+    is_for_cpp: bool
+    """Whether C++ cases need it; else all counts do."""
 
     def __str__(self) -> str:
         return f"{self.what}\n  {self.remedy}"
 
     def affects(self, order: WorkOrder) -> bool:
         """Whether the order asks for what cannot be done."""
-        if self.requirement is Requirement.VALGRIND:
+        if not self.is_for_cpp:
             return order.counts
         return order.case.autolabels.language is Language.CPP and not order.refusal
 
     def reduced(self, order: WorkOrder) -> WorkOrder:
         """What is left of an order that this affects: its times alone, or nothing."""
-        if self.requirement is Requirement.VALGRIND and order.times:
+        if not self.is_for_cpp and order.times:
             return attrs.evolve(order, counts=False)
         return attrs.evolve(order, refusal=self.what)
 
@@ -65,29 +58,25 @@ def runtime_refusals(build: Build, modes: Collection[RuntimeMode]) -> dict[Runti
     }
 
 
-def missing(
-    facts: BuildFacts, needs: Collection[Requirement] = frozenset(Requirement)
-) -> Iterator[MissingRequirement]:
-    """Those of ``needs`` that ``facts`` do not meet."""
+def missing(facts: BuildFacts) -> Iterator[MissingRequirement]:
+    """What a build lacks."""
     name = facts.build.name
-    if Requirement.VALGRIND in needs and not facts.can_count:
+    if not facts.can_count:
         yield MissingRequirement(
             f'build "{name}": Valgrind is not installed, so instructions cannot be counted.',
             "apt-get install valgrind     or measure only times:  --no-counts",
-            Requirement.VALGRIND,
+            is_for_cpp=False,
         )
-    if Requirement.COMPILER not in needs:
-        return
     if not facts.compiler:
         yield MissingRequirement(
             f'build "{name}": no C++ compiler found, so C++ cases cannot be measured.',
             "apt-get install g++     or skip them:  --language python",
-            Requirement.COMPILER,
+            is_for_cpp=True,
         )
     elif not facts.has_cpp_headers:
         yield MissingRequirement(
             f'build "{name}": this torch has no C++ headers, so C++ cases cannot be measured.',
             "Install them (Debian: apt-get install libtorch-dev)"
             "     or skip them:  --language python",
-            Requirement.COMPILER,
+            is_for_cpp=True,
         )

@@ -12,7 +12,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.surroundings import interrupts, lossy_streams
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.program import PROGRAM, program_name
 from instruction_counts.system.shortages import shortage
@@ -29,7 +29,7 @@ _COMMANDS = {
     "list": "List the selected cases.",
     "operators": "List operators and their coverage; measure one over many sizes.",
     "show": "Show the code of a case as it will be executed.",
-    "runs": "List, show, import, tag and delete stored runs.",
+    "runs": "List, show, import, merge, tag and delete stored runs.",
     "selftest": "Check that counts repeat on this machine.",
     "servers": "List or stop the servers that stay ready for the next command.",
     "cache": "Show or clear what is kept between runs.",
@@ -37,7 +37,11 @@ _COMMANDS = {
     "predict": "Add up the layers of a model, and compare with the whole.",
     "env": "Show the fingerprint of a build: what can change its counts.",
 }
-_MODULES = {"show": "list", "cache": "machine", "env": "machine", "selftest": "machine"}
+_MODULES = {
+    "show": "list",
+    "predict": "generate",
+    **dict.fromkeys(("cache", "env", "selftest"), "machine"),
+}
 """Commands that share the module of another; the others have one of their own."""
 
 
@@ -109,7 +113,7 @@ def _exit_code(args: list[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (UsageError, DefinitionError, DefinitionErrors) as error:
+    except (UsageError, DefinitionError) as error:
         console.failure(error)
         return ExitCode.ERROR
     except (OSError, RuntimeError, MemoryError) as error:

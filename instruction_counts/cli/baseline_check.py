@@ -17,7 +17,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.gate import check_document
-from instruction_counts.session.checking import Check, CheckRequest, check_side
+from instruction_counts.session.checking import Check, check_side
 from instruction_counts.session.sides import LazyStore
 
 
@@ -67,14 +67,14 @@ def check(
     build = only_build(asked.builds, "a check")
     if asked.how.time_budget_s is not None and run is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
-    request = CheckRequest.of(
-        *(file, asked.how.selection, previous),
-        limits=limits,
-        fail_on=FailOn(fail_on),
-        allow_different=allow_different,
-    )
     with LazyStore(asked.db) as runs:
-        found = check_side(run or build, request, asked.how, runs, console)
+        found = check_side(
+            *(run or build, file, asked.how, runs, console),
+            limits=limits,
+            fail_on=FailOn(fail_on),
+            allow_different=allow_different,
+            previous=previous,
+        )
     return conclude(found, outputs, limit)
 
 

@@ -12,28 +12,26 @@ import click
 from instruction_counts.builds.configured import (
     check_unique,
     is_build_file,
-    parse_build,
     read_builds,
 )
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, series_options, untimed_options
+from instruction_counts.cli.measuring import Asked, counting_options, series_options
 from instruction_counts.cli.options import build_option, definitions_options, mode_options
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.history import bisection
-from instruction_counts.session.bisecting import find_changes, only_case
-from instruction_counts.session.build_series import check_build_command, made_build
-from instruction_counts.session.watching import listed
+from instruction_counts.session.bisecting import find_changes
+from instruction_counts.session.build_series import listed, maker_of
 from instruction_counts.storage.store import Store
 
 
 @click.command("bisect", cls=Command)
 @click.argument("label")
 @build_option
-@series_options(definitions_options, mode_options, untimed_options, required=False)
+@series_options(definitions_options, mode_options, counting_options, required=False)
 @output_options()
 def bisect_command(
     label: str,
@@ -56,7 +54,6 @@ def bisect_command(
         --command 'git log --reverse --format=%H v1..v2'
     """  # noqa: D301 - \b keeps click from reflowing the examples
     how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
-    only_case(how.definitions, how.selection)
     makers = _makers(build, listing, build_cmd)
     with Store.open(asked.db) as store:
         found = find_changes(makers, how, store, console)
@@ -73,26 +70,17 @@ def _makers(
     """What makes each build, by its name and in order: a broken one is no error."""
     if listing is not None and texts:
         raise UsageError("--build and --command exclude each other", "Drop one.")
-    if build_cmd is not None:
-        if listing is None:
-            raise UsageError("--build-cmd is for commits", "Say which: --command 'git log …'")
-        check_build_command(build_cmd)
-    given = texts if listing is None else map(str.strip, listed(listing).splitlines())
+    if build_cmd is not None and listing is None:
+        raise UsageError("--build-cmd is for commits", "Say which: --command 'git log …'")
     made: dict[str, str] = {}
     makers: list[tuple[str, Callable[[], Build]]] = []
-    for text in filter(None, given):
-        name, separator, _ = text.partition("=")
-        if build_cmd is not None:
-            make = functools.partial(made_build, build_cmd, text, made, console.note)
-            makers.append((text, make))
-        elif is_build_file(text):
+    for text in texts if listing is None else listed(listing):
+        if is_build_file(text) and build_cmd is None:
             known = read_builds(Path(text))
             makers += [(build.name, functools.partial(attrs.evolve, build)) for build in known]
-        elif separator and name:
-            makers.append((name, functools.partial(parse_build, text)))
         else:
-            remedy = "With commits, say how to make their builds: --build-cmd."
-            raise UsageError(f'"{text}" is not NAME=PYTHON', remedy)
+            name = text if build_cmd is not None else text.partition("=")[0]
+            makers.append((name, maker_of(text, build_cmd, made, console.note)))
     check_unique([name for name, _ in makers])
     if len(makers) < 2:
         raise UsageError(

@@ -23,7 +23,7 @@ _GROUPS = {
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),
         *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("counts", "gradient", "signature"),
+        *("shard", "balance", "counts", "gradient", "signature"),
         *("skip_unavailable", "callgrind_out", "resources", "allow_different", "db"),
     ),
 }

@@ -45,12 +45,11 @@ def show() -> None:
 
 
 @cache_command.command("clear")
-@click.argument("kind", required=False)
-def clear(kind: str | None) -> None:
-    """Remove everything, or the entries of one KIND (see `cache show`)."""
+def clear() -> None:
+    """Remove everything."""
     cache = Cache()
-    cache.clear(kind)
-    console.note(f"Cleared {kind or 'everything'} in {cache.root}")
+    cache.clear()
+    console.note(f"Cleared everything in {cache.root}")
 
 
 @click.command("env", cls=Command)

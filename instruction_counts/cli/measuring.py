@@ -17,20 +17,20 @@ from instruction_counts.cli.options import (
     gathered,
     min_effect_option,
     option,
-    selection_options,
     store_option,
     time_budget_option,
 )
+from instruction_counts.cli.shards import balanced_options, sharded_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.engine import Ability
-from instruction_counts.engines.registry import DEFAULT, engines, require
-from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
-from instruction_counts.execution.registry import kinds_of_lanes
+from instruction_counts.engines.registry import DEFAULT, engines, require_profile
+from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
+from instruction_counts.execution.local_lanes import kinds_of_lanes
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import read_limits
+from instruction_counts.session.build_series import check_build_command
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
@@ -88,14 +88,12 @@ def _measuring(**given: Any) -> MeasurementSettings:
     if not (settings.counts or settings.times):
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
     if settings.pin_isa:
-        require(settings.engine, Ability.PINNED_ISA, "--pin-isa")
+        require_profile(settings.engine, "--pin-isa")
     return settings
 
 
-untimed_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
-"""How to count, for a command that takes no times; it gets ``measuring``."""
 counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings)
-"""How to measure, for a command that needs counts."""
+"""How to measure, for a command that needs counts; it gets ``measuring``."""
 measuring_options = gathered(
     "measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings
 )
@@ -120,8 +118,8 @@ def specification_of(definitions: Definitions | None) -> Specification | None:
 
 
 def _asked(
-    definitions: Definitions | None,
-    selection: Selection,
+    definitions: Definitions | None = None,
+    selection: Selection = Selection(),  # noqa: B008 - frozen
     builds: tuple[Build, ...] = (),
     measuring: MeasurementSettings | None = None,
     db: str | None = None,
@@ -161,14 +159,12 @@ def _layouts(none: str) -> Decorator:
 
 
 _VERIFYING = (_layouts("verifies nothing"), time_budget_option)
-run_options = asking(selection_options, build_options, measuring_options, store_option)
+run_options = asking(balanced_options, build_options, measuring_options, store_option)
 compare_options = asking(
-    *(selection_options, build_options, measuring_options, min_effect_option),
+    *(sharded_options, build_options, measuring_options, min_effect_option),
     *(*_VERIFYING, store_option),
 )
-check_options = asking(
-    selection_options, build_options, counting_options, *_VERIFYING, store_option
-)
+check_options = asking(sharded_options, build_options, counting_options, *_VERIFYING, store_option)
 
 
 def series_options(*selecting: Decorator, required: bool) -> Decorator:
@@ -186,6 +182,7 @@ def series_options(*selecting: Decorator, required: bool) -> Decorator:
             "COMMAND",
             "Shell command that makes the build of {commit}. The last line that it prints is the "
             "interpreter or virtual environment.",
+            callback=lambda _context, _option, command: check_build_command(command),
         ),
         *(_layouts("only measures once more"), min_effect_option),
         *(*selecting, store_option),

@@ -6,23 +6,35 @@ from pathlib import Path
 
 import click
 
+from instruction_counts.cli import console
+from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Group
-from instruction_counts.cli.operator_sizes import sizes
+from instruction_counts.cli.measuring import Asked, asking, counting_options
 from instruction_counts.cli.options import (
     build_options,
+    choice,
     limit_option,
+    mode_options,
     only_build,
     operators_file_option,
+    option,
+    several,
+    store_option,
 )
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.report import operators as report
+from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators import catalogue
+from instruction_counts.sources.operators.calls import Overrides
+from instruction_counts.sources.operators.entries import DTYPES
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
+from instruction_counts.storage.store import Store
 
 
-@click.group("operators", cls=Group, commands=[sizes])
+@click.group("operators", cls=Group)
 def operators_command() -> None:
     """List operators, show which of torch's are not covered, or measure one over many sizes.
 
@@ -46,12 +58,61 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outpu
 @output_options()
 @build_options
 def coverage(
-    operators_file: Path | None,
-    limit: int,
-    outputs: Outputs,
-    builds: tuple[Build, ...],
+    operators_file: Path | None, limit: int, outputs: Outputs, builds: tuple[Build, ...]
 ) -> None:
     """Show which public operators of torch have no entry, those called most first."""
     build = only_build(builds, "coverage")
     entries = read_operators(operators_file or standard_file())
     outputs.write(report.coverage(catalogue.coverage(build, entries), build.name, limit))
+
+
+@operators_command.command("sizes")
+@click.argument("operator")
+@operators_file_option
+@option(
+    "--sizes sizes_text",
+    "FIRST:LAST[:FACTOR]",
+    "Values of N: a range, times FACTOR (4); or a list: 10,100,1000. Default: up to 65,536 "
+    "elements in an input, fewer where the output is much larger.",
+)
+@several(
+    "--input inputs",
+    "NAME=SIZES",
+    "Shape of one input, with N in it: input=N,64. Default: what the entry suggests, or else the "
+    "first size of the first input is N, wherever it occurs.",
+)
+@choice("--dtype", DTYPES, "dtype of the inputs  [default: float32]", metavar="DTYPE")
+@asking(mode_options, build_options, counting_options, store_option)
+@output_options()
+def sizes(
+    operator: str,
+    operators_file: Path | None,
+    sizes_text: str | None,
+    inputs: tuple[str, ...],
+    dtype: str | None,
+    asked: Asked,
+    outputs: Outputs,
+) -> ExitCode:
+    """Measure one operator over a range of sizes: where overhead ends and work begins.
+
+    Prints the counts, the complexity that fits them best, and a plot. The default is eager
+    forward in both languages.
+
+    \b
+    Examples:
+      python main.py operators sizes torch.add
+      python main.py operators sizes torch.mm --sizes 4:256:2 --language c++
+      python main.py operators sizes torch.sum --input input=N,64
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    build = only_build(asked.builds, "sizes")
+    with Store.open(asked.db) as store:
+        found = measure_sizes(
+            *(operator, asked.how.selection, build, asked.how.settings, store, console),
+            sizes=sizes_text or "",
+            scale=inputs,
+            overrides=Overrides(dtypes=(dtype,) if dtype else ()),
+            file=operators_file,
+        )
+    outputs.write(report.sizes(found))
+    failed = {record.outcome.status for record in found.run.cases} - {Status.OK}
+    return exit_code(failed_cases=bool(failed), is_sound=found.is_sound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import click
 
 from instruction_counts.cli import console, stored_run
@@ -12,10 +13,10 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, run_options, specification_of
 from instruction_counts.cli.options import EXISTING_FILE, flag, option, time_budget_option
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.engines.engine import Ability
-from instruction_counts.engines.registry import require
+from instruction_counts.domain.selection import select
+from instruction_counts.engines.registry import require_profile
 from instruction_counts.report.run import run_document
-from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
 from instruction_counts.storage.json_files import json_parts, read_json
@@ -69,8 +70,12 @@ def run_command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if callgrind_out is not None:
         check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
-        require(asked.how.settings.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
-    cases = load_cases(asked.how.definitions, asked.how.selection)
+        require_profile(asked.how.settings.engine, "--callgrind-out")
+    whole = load_cases(asked.how.definitions, attrs.evolve(asked.how.selection, shard=None))
+    cases, shard = whole, None
+    if asked.how.selection.shard is not None:
+        cases = select(whole, asked.how.selection)
+        shard = asked.how.selection.shard.of(whole, _what(asked.how.settings, resources=resources))
     specification = specification_of(asked.how.definitions)
     exporters = outputs.exporters(stored_run.result_files(specification))
     done = read_json(resume) if resume else None
@@ -78,7 +83,7 @@ def run_command(
         runner = BuildRunner.of(asked.builds, asked.how.settings, console, store)
         orders = runner.orders(cases, skip=skip_unavailable, resources=resources or None)
         files = exporters.values()
-        measured = runner.run(orders, files, done, asked.how.time_budget_s, callgrind_out)
+        measured = runner.run(orders, files, done, asked.how.time_budget_s, callgrind_out, shard)
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, with_tables=on_screen)
         outputs.show(document, None, lambda: json_parts(measured.run, store.completed))
@@ -87,6 +92,12 @@ def run_command(
             hint = stored_run.go_on(measured.run_id, written)
             console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
     return exit_code_of(measured)
+
+
+def _what(settings: MeasurementSettings, *, resources: bool) -> str:
+    """What is measured of each case."""
+    asked = {"counts": settings.counts, "times": settings.times, "resources": resources}
+    return ", ".join(name for name, is_asked in asked.items() if is_asked)
 
 
 def exit_code_of(measured: MeasuredRun) -> ExitCode:

@@ -11,6 +11,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import EXISTING_FILE, flag, store_option
 from instruction_counts.cli.output import Outputs, output_options
+from instruction_counts.cli.runs_merge import merge_files
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.report import run as report
 from instruction_counts.report.run import run_document
@@ -20,9 +21,9 @@ from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.storage.store import Store
 
 
-@click.group("runs", cls=Group)
+@click.group("runs", cls=Group, commands=[merge_files])
 def runs_command() -> None:
-    """List, show, import, tag and delete stored runs; RUN is a number, a tag, or "last"."""
+    """List, show, import, merge, tag and delete stored runs; RUN is a number, a tag, or "last"."""
 
 
 @runs_command.command("list")

@@ -63,7 +63,10 @@ def _statements(**given: Any) -> Statements:
     number = sum(given[name].count(_STDIN) for name in _CODE)
     if number > 1:
         raise UsageError("standard input can be read once", 'Give one "-" alone.')
-    typed = _typed() if number else ""
+    try:
+        typed = sys.stdin.buffer.read().decode() if number and sys.stdin is not None else ""
+    except UnicodeDecodeError as error:
+        raise UsageError("standard input is not UTF-8 text", "Encode it as UTF-8.") from error
     for name in _CODE:
         texts = tuple(typed if text == _STDIN else text for text in given[name])
         given[name] = texts if name.endswith("stmts") else "\n".join(texts)
@@ -72,14 +75,6 @@ def _statements(**given: Any) -> Statements:
     return Statements(
         **{**given, "num_threads": tuple(dict.fromkeys(given["num_threads"])) or (1,)}
     )
-
-
-def _typed() -> str:
-    """What standard input holds."""
-    try:
-        return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
-    except UnicodeDecodeError as error:
-        raise UsageError("standard input is not UTF-8 text", "Encode it as UTF-8.") from error
 
 
 statement_options = gathered("asked", _OPTIONS, _statements, Statements)

@@ -9,7 +9,6 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
@@ -17,11 +16,8 @@ from instruction_counts.cli.measuring import Asked, counting_options, series_opt
 from instruction_counts.cli.options import DURATION, FILE, option, selection_options, several
 from instruction_counts.cli.output import STDOUT, check_folder
 from instruction_counts.domain.errors import DataError
-from instruction_counts.report.causes import of_case
-from instruction_counts.report.history import step_text
-from instruction_counts.session.build_series import check_build_command
-from instruction_counts.session.watch_state import FoundStep
-from instruction_counts.session.watching import WatchRequest, watch
+from instruction_counts.report.history import found_step, step_text
+from instruction_counts.session.watching import Step, WatchRequest, watch
 from instruction_counts.storage.store import Store
 
 
@@ -34,22 +30,18 @@ class StepReporting:
     command: str | None = None
     """A shell command that gets the line on its standard input; what it prints goes to stderr."""
 
-    def causes(self, difference: Difference) -> tuple[str, ...]:
-        """The causes of a change, as texts."""
-        return of_case(difference)
-
-    def report(self, step: FoundStep) -> None:
+    def report(self, step: Step) -> None:
         """Report a step; a file takes it only once, so that this can be tried again.
 
         Raises:
             OSError, DataError: it could not be reported everywhere.
         """
-        line = json.dumps({"text": step_text(step), **attrs.asdict(step)}) + "\n"
+        line = json.dumps({"text": step_text(step), **step}) + "\n"
         for file in self.files:
             if file != STDOUT:
                 with file.open("a+", encoding="utf-8", errors="replace") as stream:
                     stream.seek(0)
-                    if f'"id": "{step.id}"' not in stream.read():
+                    if f'"id": "{step["id"]}"' not in stream.read():
                         stream.write(line)
         if self.command is not None:
             shell = ["/bin/bash", "-c", self.command]
@@ -103,11 +95,10 @@ def watch_command(
       python main.py watch --every 1h --build-cmd './make_venv {commit}' \\
         --command 'git log --reverse --since=1.week --format=%H'
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if build_cmd is not None:
-        check_build_command(build_cmd)
     for file in output:
         check_folder(file, f"--output {file}")
     request = WatchRequest(listing, build_cmd, asked.how, state_file)
     with Store.open(asked.db) as store:
-        found = watch(request, store, StepReporting(output, on_step), console, every)
+        report = StepReporting(output, on_step).report
+        found = watch(request, store, found_step, report, console, every)
     return exit_code(regression=bool(found))

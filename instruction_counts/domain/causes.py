@@ -31,10 +31,8 @@ class CauseKind(enum.Enum):
     @property
     def unit(self) -> Unit:
         """What changes of this kind are counted in."""
-        return _UNITS.get(self, Unit.INSTRUCTIONS)
-
-
-_UNITS = {CauseKind.PYTHON: Unit.BYTECODES, CauseKind.OPERATOR: Unit.CALLS}
+        units = {CauseKind.PYTHON: Unit.BYTECODES, CauseKind.OPERATOR: Unit.CALLS}
+        return units.get(self, Unit.INSTRUCTIONS)
 
 
 def _amount(value: Fraction | int | None) -> Fraction | None:

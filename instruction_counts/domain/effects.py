@@ -7,7 +7,7 @@ import re
 
 import attrs
 
-EXPECTED = 'a percentage (0.5%), an instruction count (20), both ("0.5%,20"), or never'
+_EXPECTED = 'a percentage (0.5%), an instruction count (20), both ("0.5%,20"), or never'
 
 # A number with more digits can be infinite, or too long to be read.
 _PART = re.compile(
@@ -38,7 +38,7 @@ class Effect:
         for part in re.split(",|and", _THOUSANDS.sub("", text)):
             match = _PART.fullmatch(part)
             if match is None or match.lastgroup in parts:  # of two of a kind, one would be ignored
-                raise ValueError(f"expected {EXPECTED}")
+                raise ValueError(f"expected {_EXPECTED}")
             parts[match.lastgroup] = float(match[match.lastgroup or 0])
         return cls(parts.get("percentage", 0.0) / 100, int(parts.get("count", 0)))
 

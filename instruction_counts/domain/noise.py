@@ -9,11 +9,6 @@ import attrs
 from instruction_counts.domain.bounds import Count, Share
 
 
-def _is_share(_: object, field: attrs.Attribute[float], value: float) -> None:
-    if not 0 <= value <= 1:  # NaN is not, either
-        raise ValueError(f"{field.name} is {value}, and should be a share of a count")
-
-
 @attrs.frozen
 class Noise:
     """What was seen to move the count of a case on a build without any change of code.
@@ -21,9 +16,9 @@ class Noise:
     It belongs to the record that it was measured for, and is stored and exported with it.
     """
 
-    server_spread: Share = attrs.field(default=0.0, validator=_is_share)
+    server_spread: Share = 0.0
     """Relative spread over fresh servers of one layout."""
-    layout_spread: Share = attrs.field(default=0.0, validator=_is_share)
+    layout_spread: Share = 0.0
     """Relative spread over layouts."""
     layouts: Count = 0
     """In how many further layouts it was counted; 0 says that nothing is known of layouts."""

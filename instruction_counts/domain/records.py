@@ -13,6 +13,7 @@ from instruction_counts.domain.bounds import Positive
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Instructions, Machine, Outcome, Status
+from instruction_counts.domain.shards import MeasuredShard
 
 Identity: TypeAlias = tuple[str, CaseKey]
 """The build, and what the case is called: what makes a record the same one in another run."""
@@ -128,6 +129,8 @@ class Run:
     """By build; those of which no file changed are not in it. Other code may have been measured."""
     package_folders: dict[str, str] = attrs.field(factory=dict)
     """By build: where torch was installed, with its packages; those not known are not in it."""
+    shard: MeasuredShard | None = None
+    """Which part of a whole it is; None where it is a whole."""
     is_stored: bool = attrs.field(default=True, eq=False)
     """False where it was to be stored, and the database does not have all of it."""
 

@@ -10,6 +10,7 @@ import attrs
 
 from instruction_counts.core.types import Case, CaseKey, Label
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.shards import Shard
 
 
 @attrs.frozen
@@ -25,6 +26,7 @@ class Selection:
     runtimes: tuple[str, ...] = ()
     autograds: tuple[str, ...] = ()
     num_threads: tuple[int, ...] = ()
+    shard: Shard | None = None
 
     def keeps_key(self, key: CaseKey) -> bool:
         """Whether the case of that key is selected."""
@@ -34,6 +36,7 @@ class Selection:
             and (not self.runtimes or key.runtime.value in self.runtimes)
             and (not self.autograds or key.autograd.value in self.autograds)
             and (not self.num_threads or key.num_threads in self.num_threads)
+            and (self.shard is None or self.shard.keeps(key))
         )
 
 
@@ -57,6 +60,12 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
             raise UsageError(problem, "See:", "list")
     kept = tuple(case for case in cases if selection.keeps_key(case.key))
     if not kept:
+        if selection.shard is not None:
+            whole = select(cases, attrs.evolve(selection, shard=None))
+            problem = f"Shard {selection.shard} has none of the {len(whole)} selected cases."
+            raise UsageError(
+                problem, "Use fewer shards, or distribute cases evenly: run --balance FILE.json"
+            )
         problem = "No case matches all of these options." if cases else "There are no cases."
         raise UsageError(problem, "See:", "list")
     return kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 
-from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case
@@ -69,15 +67,6 @@ class Profile:
     """A folder that gets Callgrind's own file of each case, for KCachegrind."""
 
 
-class Ability(enum.Enum):
-    """What not every engine can do."""
-
-    ALLOCATORS = "the choice of an allocator"
-    LAYOUTS = "other memory layouts"
-    PINNED_ISA = "a pinned instruction set"
-    CALLGRIND_FILES = "Callgrind's own files"
-
-
 Notice: TypeAlias = Callable[[str], None]
 """Receives what a person should know, such as what this machine refuses."""
 
@@ -89,14 +78,10 @@ class EngineEntry:
     name: str
     summary: str
     """A line for ``--engine``."""
-    abilities: frozenset[Ability]
+    follows_profile: bool
+    """Whether there is a choice of allocator, instruction set, layout and Callgrind's files."""
     make: Callable[[BuildFacts, Profile, Notice], Engine] = attrs.field(eq=False, repr=False)
     """Makes the engine for one build; raises BuildError, with the remedy, where it cannot start."""
-    needs: frozenset[Requirement] = frozenset()
-
-    def can(self, ability: Ability) -> bool:
-        """Whether it can do that."""
-        return ability in self.abilities
 
 
 def refusal_of(facts: BuildFacts) -> str:

@@ -19,7 +19,6 @@ import attrs
 import cattrs
 
 from instruction_counts.builds.hermetic import environment, without_aslr
-from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
@@ -41,7 +40,6 @@ from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import (
-    Ability,
     EngineEntry,
     Lend,
     Notice,
@@ -68,8 +66,8 @@ class _Attempt:
     cores: tuple[int, ...]
     files: Mapping[str, Path] = attrs.field(factory=dict)
     """What its case needs."""
-    left_running: list[int] = attrs.field(factory=list)
-    """How many processes each of its children left running."""
+    left_running: int = 0
+    """How many processes its children left running."""
 
     def run(
         self,
@@ -85,7 +83,9 @@ class _Attempt:
         case = {"cores": list(self.cores), "case": case_message(self.order.case)}
         named = {**case, **task, **task_named(task["task"]).request}
         files = self.files if files is None else files
-        return server.run(named, self.order.timeout_s, files, left_running=self.left_running.append)
+        answer = server.run(named, self.order.timeout_s, files)
+        self.left_running += answer["left_running"]
+        return answer
 
     def try_to_run(self, server: Server, name: str) -> dict[str, Any]:
         """The same, of a task that adds to what is measured: nothing where it fails.
@@ -176,9 +176,8 @@ class ForkEngine:
         if counted is not None and not runtime_of(order.case.autolabels.runtime).repeats:
             # Its windows may agree, but not with those of another process.
             outcome = attrs.evolve(outcome, instructions=attrs.evolve(counted, exact=False))
-        left_running = sum(attempt.left_running)
-        if left_running:
-            metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: left_running})
+        if attempt.left_running:
+            metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: attempt.left_running})
             outcome = attrs.evolve(outcome, metrics=metrics)
         return outcome
 
@@ -465,10 +464,4 @@ def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:
         ) from error
 
 
-ENTRY = EngineEntry(
-    "fork",
-    "one import of torch for many cases",
-    frozenset(Ability),
-    _make,
-    frozenset(Requirement),
-)
+ENTRY = EngineEntry("fork", "one import of torch for many cases", True, _make)

@@ -100,7 +100,6 @@ class ForkServer:
         timeout_s: float,
         files: Mapping[str, Path] | None = None,
         made: Mapping[str, Path] | None = None,
-        left_running: Callable[[int], None] = lambda _: None,
         waiting: int | None = None,
     ) -> dict[str, Any]:
         """Carry out a task in a forked child; returns its answer.
@@ -108,9 +107,9 @@ class ForkServer:
         ``files`` are what the case needs, ``made`` is what it makes and where that is to go; the
         case finds each under a name that is of the same length for every case and machine. A server
         that has died is started again, and the task tried once more. So is one whose folder was
-        deleted, with which the task fails. ``left_running`` learns how many processes the case left
-        running; they were ended. When the descriptor ``waiting`` becomes readable, nobody waits for
-        the answer any more, and the task is ended.
+        deleted, with which the task fails. ``left_running`` in the answer is how many processes the
+        case left running; they were ended. When the descriptor ``waiting`` becomes readable, nobody
+        waits for the answer any more, and the task is ended.
 
         Raises:
             WorkerError: the child crashed, timed out, or described a failure.
@@ -121,7 +120,7 @@ class ForkServer:
         def carry_out() -> dict[str, Any]:
             try:
                 request.write(task, files or {}, made or {})
-                answer = self._attempt(request, timeout_s, left_running, waiting)
+                answer = self._attempt(request, timeout_s, waiting)
                 for name, path in (made or {}).items():
                     shutil.move(request.path_of(name, path.suffix), path)
                 return answer
@@ -184,13 +183,7 @@ class ForkServer:
         except OSError:
             return set()
 
-    def _attempt(
-        self,
-        request: _Request,
-        timeout_s: float,
-        left_running: Callable[[int], None],
-        waiting: int | None,
-    ) -> dict[str, Any]:
+    def _attempt(self, request: _Request, timeout_s: float, waiting: int | None) -> dict[str, Any]:
         message = {"task": "fork", "request": request.name_of("request")}
         with self._lock:
             server = self._running()
@@ -200,12 +193,13 @@ class ForkServer:
             if not in_time:
                 _kill_group(pid)
                 _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
-            left_running(server.end_orphans(request.max_file_bytes))
+            left_running = server.end_orphans(request.max_file_bytes)
             _kill_group(pid)  # where the kernel lists no orphans
-            return self._result(server, pid, request, None if in_time else timeout_s)
+            answer = self._result(server, pid, request, None if in_time else timeout_s)
         except WorkerError:
             self._sweep(pid)
             raise
+        return {**answer, "left_running": left_running}
 
     def _running(self) -> WorkerProcess:
         if self.is_closed:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.registry import Registry
 from instruction_counts.engines import fork, timer
-from instruction_counts.engines.engine import Ability
 
 _ENGINES = Registry("engine", fork.ENTRY, timer.ENTRY)
 register, unregister = _ENGINES.register, _ENGINES.unregister
@@ -18,12 +17,12 @@ DEFAULT = fork.ENTRY.name
 """What measures where nothing else is asked for."""
 
 
-def require(name: str, ability: Ability, option: str) -> None:
-    """Refuse ``option`` where the engine cannot do what it asks for.
+def require_profile(name: str, option: str) -> None:
+    """Refuse ``option`` where the engine follows no profile.
 
     Raises:
-        UsageError: it cannot; the error names the engines that can.
+        UsageError: it does not; the error names the engines that do.
     """
-    if not engine_named(name).can(ability):
-        able = " or ".join(entry.name for entry in engines() if entry.can(ability))
+    if not engine_named(name).follows_profile:
+        able = " or ".join(entry.name for entry in engines() if entry.follows_profile)
         raise UsageError(f"{option} requires the {able} engine", "Drop one of the two options.")

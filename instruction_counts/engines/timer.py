@@ -12,19 +12,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from instruction_counts.builds.hermetic import (
     STEADY_GLIBC,
     environment,
     interpreter_of,
     without_aslr,
 )
-from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -82,7 +78,7 @@ class TimerEngine:
                         worker.kill()
                 try:
                     answer = worker.ask(self._request(order, cores, folder), order.timeout_s)
-                    return _outcome(answer, worker.output, worker.left_running())
+                    return _outcome(answer, worker.output)
                 finally:
                     with self._lock:
                         self._running.discard(worker)
@@ -123,18 +119,15 @@ class TimerEngine:
         }
 
 
-def _outcome(answer: Mapping[str, Any], output: str, left_running: int) -> Outcome:
-    metrics = Amounts({LEFT_RUNNING.name: left_running or None})
+def _outcome(answer: Mapping[str, Any], output: str) -> Outcome:
     if answer["status"] != "ok":
-        failed = Outcome.failed(failure_of(answer["failure"], output))
-        return attrs.evolve(failed, metrics=metrics)
+        return Outcome.failed(failure_of(answer["failure"], output))
     times, counts = answer.get("times"), answer.get("counts")
     return Outcome(
         Status.OK,
         instructions=_instructions(counts) if counts else None,
         times=Times.of(times["values_s"], times["runs"]) if times else None,
         functions=_functions(counts) if counts else None,
-        metrics=metrics,
     )
 
 
@@ -170,7 +163,6 @@ def _functions(counts: Mapping[str, Any]) -> FunctionCosts:
 ENTRY = EngineEntry(
     "timer",
     "the reference; starts a process for each case",
-    frozenset(),
+    False,
     lambda facts, profile, notice: TimerEngine(facts),  # noqa: ARG005 - it has no choice
-    frozenset(Requirement),
 )

@@ -3,7 +3,7 @@
 A lane measures one case at a time. `instruction_counts.execution.scheduler` decides which case is
 next, and waits for its outcome in a thread for each lane; whether the lane is a core of this
 machine or of another one is known here alone. A further kind of lanes is a file with an entry, and
-one line in `instruction_counts.execution.registry`.
+one line in `instruction_counts.execution.local_lanes`.
 """
 
 from __future__ import annotations

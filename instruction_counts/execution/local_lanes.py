@@ -17,6 +17,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.domain.registry import Registry
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine, Notice
 from instruction_counts.engines.registry import engine_named
@@ -130,4 +131,12 @@ def _open(asked: Opening) -> LocalLanes:
     return LocalLanes(engines, pool, asked.jobs or len(pool.cores), asked.facts, asked.notice)
 
 
-ENTRY = LanesEntry("local", "cores of this machine", known_or_probed, _open)
+_KINDS = Registry(
+    "kind of lanes", LanesEntry("local", "cores of this machine", known_or_probed, _open)
+)
+"""The kinds of lanes that there are; a further one is a file with an entry, and one line here."""
+register, unregister = _KINDS.register, _KINDS.unregister
+kinds_of_lanes, lanes_named = _KINDS.entries, _KINDS.named
+
+DEFAULT = "local"
+"""Where cases are measured if nothing else is asked for."""

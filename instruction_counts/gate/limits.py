@@ -6,15 +6,15 @@ import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.domain.effects import EXPECTED, MIN_EFFECT, NEVER, Effect
+from instruction_counts.domain.effects import MIN_EFFECT, NEVER, Effect
 from instruction_counts.domain.selection import matches
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
-from instruction_counts.reading.structure import Mismatch, Parsed, read_as, strict_converter
+from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
 
 
 @attrs.frozen
@@ -99,14 +99,8 @@ _EXAMPLE = (
 )
 
 
-def _effect(value: Any) -> Effect:
-    if not isinstance(value, str) and type(value) is not int:
-        raise ValueError(EXPECTED)
-    return Effect.parse(str(value))
-
-
 _CONVERTER = strict_converter()
-_CONVERTER.register_structure_hook(Effect, Parsed(_effect, EXPECTED))
+_CONVERTER.register_structure_hook(Effect, lambda value, _: Effect.parse(str(value)))
 
 
 # -------------------------------------------------------------------------------- problems

@@ -21,7 +21,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import build_options, only_build
 from instruction_counts.cli.statement_options import statement_options
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.report.statements import statements_document
@@ -69,7 +69,7 @@ class Extension:
             raise StoppedError from None
         except click.ClickException as error:
             raise ShellError(error.format_message()) from None
-        except (DefinitionError, DefinitionErrors) as error:
+        except DefinitionError as error:
             raise ShellError(str(error)) from None
         except (UsageError, OSError, RuntimeError, MemoryError) as error:
             explained = error if isinstance(error, UsageError) else shortage(error)

@@ -10,7 +10,6 @@ import difflib
 import gzip
 import json
 import math
-import re
 import zlib
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -28,7 +27,6 @@ _DEEPEST, _DEEPEST_IN_JSON = 100, 500
 _LARGEST_MIB = 64
 _SHOWN = 100
 _CHUNK = 1 << 20
-_HALF = re.compile("[\ud800-\udfff]")
 _UNFIT = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
 """What PyYAML raises for a text that its tag does not fit: !!bool maybe, !!int, !!timestamp x."""
 
@@ -114,13 +112,11 @@ def read(
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        place = attrs.evolve(start, places={(): (line, column)})
-        raise place.unlike("text in UTF-8", f"the byte 0x{data[error.start]:02x}") from error
+        found = f"the byte 0x{data[error.start]:02x} in line {data.count(10, 0, error.start) + 1}"
+        raise start.unlike("text in UTF-8", found) from error
     del data  # the text alone can be large
     if path.suffix.lower() == ".json" if as_json is None else as_json:
-        return of_json(start, text)
+        return _of_json(start, text)
     return _Yaml(start, text).root()
 
 
@@ -144,11 +140,6 @@ def read_bytes(path: Path, most: int, remedy: str = "") -> bytearray:
     return found
 
 
-def has_half(text: str) -> bool:
-    """Whether a text has half a pair of surrogates: no file takes it again."""
-    return not text.isascii() and _HALF.search(text) is not None
-
-
 # JSON
 
 
@@ -166,12 +157,7 @@ def parsed_json(text: str) -> Any:
     return values
 
 
-def of_json(start: Node, text: str) -> Node:
-    """What a text of JSON holds, as the node of the file that ``start`` names.
-
-    Raises:
-        ValidationError: it is not JSON, nested too deeply, or a mapping has a key twice.
-    """
+def _of_json(start: Node, text: str) -> Node:
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
@@ -233,15 +219,12 @@ class _Yaml:
         self._start, self._text = start, text
         self._places: dict[Steps, tuple[int, int]] = {(): (1, 1)}
         self._construct = yaml.constructor.SafeConstructor().construct_object
-        self._open: set[int] = set()
-        self._left = 10_000 + 10 * len(text)
-        """Aliases of aliases make endless data of a few lines."""
 
     def root(self) -> Node:
         """The node of the whole file; its value is None where there is nothing."""
         start = attrs.evolve(self._start, places=self._places)
         try:
-            self._check_depth()
+            self._check_events()
             root = yaml.compose(self._text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
             self._places[()] = _place(error.problem_mark or error.context_mark)
@@ -250,43 +233,37 @@ class _Yaml:
             raise start.unlike("YAML", " ".join(str(error).split())) from error
         return start if root is None else attrs.evolve(start, value=self._value(root, ()))
 
-    def _check_depth(self) -> None:
-        # Taking it apart would overflow the stack.
+    def _check_events(self) -> None:
+        # Taking deep ones apart would overflow the stack, and a few lines of aliases are endless.
         depth = 0
         for event in yaml.parse(self._text, Loader=_Loader):
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
                 raise _too_deep(self._at(event), _DEEPEST)
+            if isinstance(event, yaml.AliasEvent):
+                raise self._at(event).unlike("a value", f"the alias *{event.anchor}")
 
     def _at(self, found: Any, steps: Steps = ()) -> Node:
         places = {steps: _place(found.start_mark)}
         return attrs.evolve(self._start, steps=steps, places=places)
 
     def _value(self, found: Any, steps: Steps) -> Any:
-        self._left -= 1
         self._places[steps] = _place(found.start_mark)
-        if self._left < 0:
-            raise self._at(found, steps).unlike("fewer aliases", "too many values")
         if isinstance(found, yaml.ScalarNode):
             return self._scalar(found, steps)
         if found.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}:
             raise self._at(found, steps).unlike("a plain value", found.tag)
-        if id(found) in self._open:
-            raise self._at(found, steps).unlike("no alias that refers to itself", "a cycle")
-        self._open.add(id(found))
-        value: Any = (
-            self._mapping(found, steps)
-            if isinstance(found, yaml.MappingNode)
-            else [self._value(below, (*steps, at)) for at, below in enumerate(found.value)]
-        )
-        self._open.discard(id(found))
-        return value
+        if isinstance(found, yaml.MappingNode):
+            return self._mapping(found, steps)
+        return [self._value(below, (*steps, at)) for at, below in enumerate(found.value)]
 
     def _scalar(self, found: yaml.ScalarNode, steps: Steps) -> Any:
         try:
             value = self._construct(found)
-            str(value)  # raises where hexadecimal digits make a number that is too long to show
+            # Raises where hexadecimal digits make a number that is too long, and for half a pair
+            # of surrogates.
+            str(value).encode()
             is_plain = not isinstance(value, dict | list | set)  # as a tag can make of a text
         except (yaml.YAMLError, *_UNFIT):
             is_plain = False

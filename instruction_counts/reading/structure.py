@@ -6,37 +6,24 @@ in YAML with line and column, too. This is the one means of validation; nothing 
 hand::
 
     @attrs.frozen
-    class Input:
-        shape: Several[Shape]                          # [2, 3] or [[2, 3], [4, 5]]
-        dtypes: Several[Annotated[str, among(DTYPES)]] = attrs.field(alias="dtype")
-        requires_grad: bool | None = None              # may be null
-
-    @attrs.frozen
     class File:
-        benchmarks: Annotated[tuple[Input, ...], Check(len, "at least one benchmark", "none")]
-        name: Text = ""                                # may be left out: it has a default
+        benchmarks: Annotated[tuple[Entry, ...], Check(len, "at least one benchmark")]
+        name: Text = ""                                # not blank; may be left out
         seed: Annotated[int, Bounds(0, LARGEST)] = 0
+        dtypes: Several[Annotated[str, among(DTYPES)]] = attrs.field(default=(), alias="dtype")
         model: Path | None = None                      # relative to the folder of the file
-        timeout: Annotated[float, Parsed(seconds_of, EXPECTED)] = 60.0
+        timeout: Annotated[float, Parsed(seconds_of)] = 60.0
         code: Text | Code = Code()                     # a string or a mapping
+        key: Inline[Key]                               # its fields stand among these
 
     converter = strict_converter()
     require_version(converter, File, "version", 1)     # File needs no field of that name
     file = read_as(path, File, converter, "See docs/….md.")
 
-- **Types are strict**: no value is taken for one of another type, unknown fields are refused with
-  the nearest known name, numbers are finite and fit in 64 bits, modes are spelled as options are.
-- **A field** has the name of the attribute, or its ``alias``; without a default it is required.
-- **`Annotated`** narrows a type: `Bounds` with a range, `among` with choices, `Check` with any
-  condition, `Parsed` with a function from the plain value. It goes for keys of mappings, too.
-- **`Text`** is a string that is not blank, **`Several[T]`** a list or a single T; `domain.bounds`
-  has ``Count`` and ``Positive``.
-- **A union** is decided by what is there: a string, number, list, mapping, true or false.
-- **`Inline[T]`**: the fields of a class stand among those around them, as those of a case key do.
-- **What spans several fields** is checked in ``__attrs_post_init__`` with `refuse`, which raises
-  any number of `Mismatch` with their places below the value; it runs once the fields are right.
-- **What spans the whole file** can be checked afterwards: keep the `Node` that `documents.read`
-  gave, read it with `structured`, and raise `located(node, mismatches)`.
+No value is taken for one of another type, unknown fields are refused with the nearest known name,
+numbers are finite and fit in 64 bits, modes are spelled as options are. What spans several fields
+is checked in ``__attrs_post_init__`` with `refuse`; what spans the whole file afterwards, by
+`structured` and `located`.
 """
 
 from __future__ import annotations
@@ -61,7 +48,7 @@ from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import INTEGER, Bounds
 from instruction_counts.domain.errors import ValidationError
 from instruction_counts.domain.metrics import Amounts
-from instruction_counts.reading.documents import Node, Steps, has_half, one_of, read
+from instruction_counts.reading.documents import Node, Steps, one_of, read
 
 T = TypeVar("T")
 
@@ -90,31 +77,17 @@ class Check:
     holds: Callable[[Any], object]
     expected: str | Callable[[Any], str]
     """As an error says it, or what makes it of the value."""
-    found: str | None = None
-    """What an error calls the value, where it is not shown as it is."""
 
     def mismatch(self, value: Any) -> Mismatch:
         """That ``value`` does not fulfil it."""
-        expected = self.expected if isinstance(self.expected, str) else self.expected(value)
-        return Mismatch(expected, self.found)
+        return Mismatch(self.expected if isinstance(self.expected, str) else self.expected(value))
 
 
 @attrs.frozen
 class Parsed:
-    """A value that a function makes of the plain one, and refuses by a ValueError."""
+    """A value that a function makes of the plain one; its ValueError says what is expected."""
 
     parse: Callable[[Any], Any]
-    expected: str = ""
-    """As an error says it; what the ValueError says where this is empty."""
-
-    def __call__(self, value: Any, _: Any = None) -> Any:
-        """The value, as a hook of a converter."""
-        try:
-            return self.parse(value)
-        except Mismatch:
-            raise
-        except ValueError as error:
-            raise Mismatch(self.expected or str(error)) from error
 
 
 def among(options: Collection[str]) -> Check:
@@ -193,7 +166,7 @@ def _flat(error: BaseException, steps: Steps, kind: Any = None) -> Iterator[Mism
     elif isinstance(error, KeyError):
         yield Mismatch(f'a field "{error.args[0]}"', "none", steps[:-1])
     else:
-        yield Mismatch(str(error), None, steps)
+        yield Mismatch(str(error).removeprefix("expected "), None, steps)
 
 
 def _steps(error: BaseException, kind: Any) -> tuple[Steps, str | None]:
@@ -225,7 +198,6 @@ def require_version(
     The version is checked first: a file of another version is refused for that reason alone.
     """
     plain = converter.get_structure_hook(kind)
-    is_kept = field in names_of(kind)
 
     def checked(data: Any, kind: Any) -> Any:
         if isinstance(data, dict):
@@ -233,7 +205,7 @@ def require_version(
                 raise Mismatch(f'a field "{field}"', "none")
             if type(data[field]) is not int or data[field] != supported:
                 raise Mismatch(f"{supported}, the only supported version", at=(field,))
-            data = {name: value for name, value in data.items() if is_kept or name != field}
+            data = {name: value for name, value in data.items() if name != field}
         return plain(data, kind)
 
     converter.register_structure_hook(kind, checked)
@@ -261,9 +233,9 @@ def strict_converter() -> cattrs.Converter:
         (cols.is_sequence, guarded(cols.list_structure_factory)),
         (_is_tuple, guarded(cols.homogenous_tuple_structure_factory)),
         (attrs.has, guarded(_class_hook)),
-        (_has_members, lambda kind, _: functools.partial(_chosen, _members(kind))),
-        (_is_a(Union, types.UnionType), _union_hook),
-        (_is_a(Annotated), _annotated_hook),
+        (_has_members, lambda *_: _chosen),
+        (lambda kind: get_origin(kind) in {Union, types.UnionType}, _union_hook),
+        (lambda kind: get_origin(kind) is Annotated, _annotated_hook),
     )
     for applies, factory in hooks:
         converter.register_structure_hook_factory(applies, factory)
@@ -288,10 +260,6 @@ def _has_members(kind: Any) -> bool:
     return _is_enum(kind) or get_origin(kind) is Literal
 
 
-def _is_a(*origins: Any) -> Callable[[Any], bool]:
-    return lambda kind: get_origin(kind) in origins
-
-
 def is_inline(kind: Any) -> bool:
     """Whether the fields of a class stand among those around them."""
     return get_origin(kind) is Annotated and INLINE in kind.__metadata__
@@ -300,8 +268,6 @@ def is_inline(kind: Any) -> bool:
 def _scalar(expected: str, value: Any, kind: Any) -> Any:
     if type(value) is not kind:
         raise Mismatch(expected)
-    if kind is str and has_half(value):
-        raise Mismatch(expected, "an unpaired surrogate")
     return value
 
 
@@ -333,16 +299,16 @@ def _path(value: Any, _: Any) -> Path:
         raise Mismatch("a path in a home directory that exists") from None
 
 
-def _members(kind: Any) -> Callable[[], Mapping[str, Any]]:
+def _members(kind: Any) -> Mapping[Any, Any]:
     if kind in {Language, RuntimeMode, AutogradMode}:
-        return functools.partial(by_option, kind)  # others can be registered later
+        return by_option(kind)
     if get_origin(kind) is Literal:
-        return lambda: {option: option for option in get_args(kind)}
-    return lambda: {member.value: member for member in kind}
+        return {option: option for option in get_args(kind)}
+    return {member.value: member for member in kind}
 
 
-def _chosen(options: Callable[[], Mapping[Any, Any]], value: Any, _: Any) -> Any:
-    known = options()
+def _chosen(value: Any, kind: Any) -> Any:
+    known = _members(kind)  # others can be registered later
     for option, meant in known.items():
         if type(value) is type(option) and value == option:
             return meant
@@ -379,7 +345,11 @@ def bounds_of(kind: Any) -> Bounds | None:
 def _annotated_hook(kind: Any, converter: cattrs.Converter) -> Any:
     plain, *notes = get_args(kind)
     parsed = next((note for note in notes if isinstance(note, Parsed)), None)
-    inner = parsed or converter.get_structure_hook(plain)
+    inner = (
+        converter.get_structure_hook(plain)
+        if parsed is None
+        else lambda value, _: parsed.parse(value)
+    )
     checks = [note for note in notes if isinstance(note, Check)]
     if bounds := bounds_of(kind):
         name = "a whole number" if plain is int else "a number"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.verdicts.difference import Reason
+from instruction_counts.analysis.verdicts.difference import Difference, Reason
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
@@ -35,7 +37,7 @@ from instruction_counts.report.document import (
 from instruction_counts.report.document import Series as Drawn
 from instruction_counts.report.format import plural
 from instruction_counts.session.bisecting import Found, FoundChange
-from instruction_counts.session.watch_state import FoundStep
+from instruction_counts.session.watching import Step as WatchStep
 
 FORMAT_VERSION = 1
 """Of the JSON of histories and bisections: 1, the first."""
@@ -236,14 +238,38 @@ def _point_data(point: StoredCount) -> dict[str, Any]:
     }
 
 
-def step_text(step: FoundStep) -> str:
-    """A step that a watch found, in one line; chats show what is called text."""
-    counts = "" if step.change is None else f" {step.base_count:,} → {step.new_count:,}"
-    sure = "" if step.verified else ", not verified"
-    causes = f": {' · '.join(step.causes)}" if step.causes else ""
+def found_step(difference: Difference, base: str, new: str, run: str) -> WatchStep:
+    """A step between two builds that a watch found, for programs; ``run`` is where it was measured.
+
+    Its ``id`` is the same for the same step, however often it is reported.
+    """
+    case = difference.key.title
+    return {
+        "id": hashlib.sha256(json.dumps([case, base, new]).encode()).hexdigest()[:16],
+        "case": case,
+        "base": base,
+        "new": new,
+        "run": run,
+        "verdict": difference.verdict.value,
+        "reason": difference.reason.value,
+        "verified": difference.verified,
+        "base_count": difference.base_count,
+        "new_count": difference.new_count,
+        "change": difference.change,
+        "causes": list(of_case(difference)),
+    }
+
+
+def step_text(step: WatchStep) -> str:
+    """The same in one line; chats show what is called text."""
+    counts = ""
+    if step["change"] is not None:
+        counts = f" {step['base_count']:,} → {step['new_count']:,}"
+    sure = "" if step["verified"] else ", not verified"
+    causes = f": {' · '.join(step['causes'])}" if step["causes"] else ""
     return (
-        f"{step.verdict}: {step.case}{counts} between {step.base} and {step.new} "
-        f"({step.reason}{sure}){causes}"
+        f"{step['verdict']}: {step['case']}{counts} between {step['base']} and {step['new']} "
+        f"({step['reason']}{sure}){causes}"
     )
 
 

@@ -93,6 +93,8 @@ def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
         yield " · ".join(filter(None, parts))
         if summary.tags:
             yield f"tags: {', '.join(summary.tags)}"
+    if run.shard is not None:
+        yield f"shard {run.shard}: {len(run.shard.positions)} of {run.shard.cases} cases"
     for name, build in run.builds.items():
         facts = [f"torch {build.torch}", f"Python {build.python}", build.cpu, build.valgrind]
         known = " · ".join(filter(None, facts))

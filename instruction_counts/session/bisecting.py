@@ -86,7 +86,7 @@ def find_changes(
     case = only_case(request.definitions, request.selection)
     # Times decide nothing, and take longer than counts.
     request = attrs.evolve(request, settings=attrs.evolve(request.settings, times=False))
-    return bisect(makers, case.key, StoreBuildMeasurer(request, store, observer, case))
+    return bisect(makers, case, StoreBuildMeasurer(request, store, observer))
 
 
 def only_case(definitions: Definitions, selection: Selection) -> Case:
@@ -101,14 +101,14 @@ def only_case(definitions: Definitions, selection: Selection) -> Case:
 
 
 def bisect(
-    makers: Mapping[str, Callable[[], Build]], key: CaseKey, measurer: StoreBuildMeasurer
+    makers: Mapping[str, Callable[[], Build]], case: Case, measurer: StoreBuildMeasurer
 ) -> Found:
     """Search builds for changes of a case; a build that cannot be made raises `BuildError`.
 
     All are found whose intervals have ends that differ; those that cancel each other out can be
     missed.
     """
-    search = _Search([*makers.values()], key, measurer)
+    search = _Search([*makers.values()], case, measurer)
     places = range(len(makers))
     first = next(filter(search.works, places), None)
     last = next(filter(search.works, reversed(places)), None)
@@ -116,7 +116,7 @@ def bisect(
     if first is not None and last is not None:
         changes = tuple(search.changes(first, last))
     return Found(
-        *(key, tuple(makers), changes),
+        *(case.key, tuple(makers), changes),
         measured={place: side.fingerprint for place, side in sorted(search.sides.items())},
         broken=dict(sorted(search.broken.items())),
         measurements=search.measurements,
@@ -128,7 +128,7 @@ def bisect(
 @attrs.define
 class _Search:
     makers: Sequence[Callable[[], Build]]
-    key: CaseKey
+    case: Case
     measurer: StoreBuildMeasurer
     measurements: int = 0
     reused: int = 0
@@ -143,7 +143,7 @@ class _Search:
         if place not in self.sides and place not in self.broken:
             try:
                 build = self.builds[place] = self.makers[place]()
-                side = self.measurer.known(build)
+                side = self.measurer.known(build, self.case)
                 if side is not None:
                     self.reused += 1
                 else:
@@ -208,7 +208,7 @@ class _Search:
 
     def _fault(self, side: Side) -> str | None:
         """Why a side has no count of the case; None where it has one."""
-        record = side.records.get(self.key)
+        record = side.records.get(self.case.key)
         if record is None:
             return "the case was not measured"
         outcome = record.outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import subprocess
@@ -11,7 +12,7 @@ import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
-from instruction_counts.builds.configured import find_interpreter
+from instruction_counts.builds.configured import find_interpreter, parse_build
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
@@ -30,17 +31,48 @@ VARIABLE = "COMMIT"
 """The environment variable that holds the commit while a build command runs."""
 
 
-def check_build_command(command: str) -> None:
-    """Refuse a build command that makes the same build of each commit.
+def check_build_command(command: str | None) -> str | None:
+    """The command; one that makes the same build of each commit is refused.
 
     Raises:
         UsageError: it does not say the commit.
     """
-    if PLACEHOLDER not in command and f"${VARIABLE}" not in command.replace("{", ""):
+    if command and PLACEHOLDER not in command and f"${VARIABLE}" not in command.replace("{", ""):
         raise UsageError(
             f"--build-cmd does not contain {PLACEHOLDER}",
             f'It stands for the commit, like "${VARIABLE}".',
         )
+    return command
+
+
+def listed(command: str) -> list[str]:
+    """The lines that a command prints which lists builds, each once, the oldest first.
+
+    Raises:
+        BuildError: it fails.
+    """
+    status, output = _output_of(command)
+    if status:
+        raise BuildError(f"--command ends with {status}", f"Try it: {command}")
+    return [*dict.fromkeys(line.strip() for line in output.splitlines() if line.strip())]
+
+
+def maker_of(
+    line: str, build_command: str | None, made: dict[str, str], notice: Callable[[str], None]
+) -> Callable[[], Build]:
+    """What makes a build that was listed: ``NAME=PYTHON``, or a commit for a build command.
+
+    The maker raises what `made_build` does.
+
+    Raises:
+        UsageError: the line is a commit, and there is no such command.
+    """
+    if build_command is not None:
+        return functools.partial(made_build, build_command, line, made, notice)
+    if not line.partition("=")[0] or "=" not in line:
+        remedy = "With commits, say how to make their builds: --build-cmd."
+        raise UsageError(f'"{line}" is not NAME=PYTHON', remedy)
+    return functools.partial(parse_build, line)
 
 
 def made_build(
@@ -57,7 +89,7 @@ def made_build(
     """
     notice(f"Making {commit}")
     script = command.replace(PLACEHOLDER, f'"${VARIABLE}"')
-    status, output = output_of(script, {**os.environ, VARIABLE: commit})
+    status, output = _output_of(script, {**os.environ, VARIABLE: commit})
     if status:
         raise BuildError(
             f"{commit}: the build command ends with {status}",
@@ -79,7 +111,7 @@ def made_build(
     return Build(commit, python)
 
 
-def output_of(script: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+def _output_of(script: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """How a shell command of the user ends, and what it prints; its errors go to stderr."""
     done = subprocess.run(
         ["/bin/bash", "-c", script],
@@ -103,40 +135,31 @@ class StoreBuildMeasurer:
     request: ComparisonRequest
     store: Store
     observer: Observer
-    case: Case | None = None
-    """The one case whose stored counts may be used; None measures everything anew."""
     _probe: Callable[[Build], BuildFacts] | None = None
     is_sound: bool = attrs.field(default=True, init=False)
     """Whether all that was measured is stored, and no build changed meanwhile."""
     _runner: BuildRunner | None = attrs.field(default=None, init=False)
     """Of what was measured last."""
 
-    def known(self, build: Build) -> Side | None:
-        """What was measured of this very build before; None where that is not known.
+    def known(self, build: Build, case: Case) -> Side | None:
+        """What was measured of a case on this very build before; None where that is not known.
 
         A build is known by its name and its fingerprint: two builds of one commit with different
-        patches have the same fingerprint.
+        patches have the same fingerprint. A run during which files changed may be of other code.
         """
         settings = self.request.settings
         facts = (self._probe or settings.probe)(build)
-        if self.case is None:
-            return None
-        with_engine = fingerprint_hash(settings.fingerprint(facts))
-        key = self.case.key
-        for count in reversed(self.store.counts([key])):
-            if (
-                (count.build, count.engine) == (build.name, settings.engine)
-                and count.definition_hash == self.case.definition_hash
-                and count.instructions is not None
-                and fingerprint_hash(count.fingerprint) == with_engine
-            ):
+        print_ = fingerprint_hash(settings.fingerprint(facts))
+        wanted = build.name, settings.engine, case.definition_hash, print_
+        for count in reversed(self.store.counts([case.key])):
+            print_ = fingerprint_hash(count.fingerprint)
+            is_same = wanted == (count.build, count.engine, count.definition_hash, print_)
+            if is_same and count.instructions is not None and not count.has_changed_files:
                 run = self.store.load(count.run_id, details=False)
                 title = f"run {count.run_id}, {build.name}"
                 side = side_of(run, build.name, title, count.run_id)
-                if side.changed_files is not None:
-                    continue  # it may have counted other code
                 self.observer.note(f"{build.name}: known from run {count.run_id}")
-                return attrs.evolve(side, records={key: side.records[key]})
+                return attrs.evolve(side, records={case.key: side.records[case.key]})
         return None
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
@@ -160,7 +183,5 @@ class StoreBuildMeasurer:
         """Count the suspects of a comparison again, in other layouts of what was measured last."""
         assert self._runner is not None, "something was measured"
         request = self.request
-        if request.layouts == 0:
-            return comparison
         cases = load_cases(request.definitions, request.selection)
         return verify(self._runner, cases, comparison, request.layouts)

@@ -19,13 +19,14 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Run, as_it_is
+from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Ability, Profile
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
-from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
-from instruction_counts.execution.registry import lanes_named
+from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
+from instruction_counts.execution.local_lanes import lanes_named
 from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
@@ -72,7 +73,7 @@ class MeasurementSettings:
 
     def fingerprint(self, facts: BuildFacts) -> Fingerprint:
         """The fingerprint that the counts of a build will have, before it is measured."""
-        has_allocators = engine_named(self.engine).can(Ability.ALLOCATORS)
+        has_allocators = engine_named(self.engine).follows_profile
         return attrs.evolve(
             facts.fingerprint,
             allocator=self.allocator if has_allocators else "system",
@@ -146,7 +147,7 @@ class BuildRunner:
     ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
         refusals = runtime_refusals(build, {case.autolabels.runtime for case in cases})
-        lacks = tuple(missing(facts, engine_named(settings.engine).needs))
+        lacks = tuple(missing(facts))
         for case in cases:
             order = settings.order(
                 *(case, build),
@@ -172,16 +173,18 @@ class BuildRunner:
         done: Run | None = None,
         time_budget_s: float | None = None,
         callgrind_out: Path | None = None,
+        shard: MeasuredShard | None = None,
     ) -> MeasuredRun:
         """Measure ``orders``; the run is stored and exported while it grows.
 
         ``done`` is a run to go on from. Where orders ask for resources and times, it is measured
         first what the machine can do. ``callgrind_out`` is a folder for Callgrind's raw files, and
-        is made.
+        is made. ``shard`` is what part of a whole the orders are.
 
         Raises:
             BuildError: an engine cannot start; nothing was measured.
-            DataError: ``done`` was measured by another engine, or on another build.
+            DataError: ``done`` was measured by another engine, on another build, or is another
+                shard.
             UsageError: the budget of time was used up before the first case started.
         """
         waiting = remaining(orders, done)
@@ -198,6 +201,7 @@ class BuildRunner:
                 machine=lanes.machine() if asks else None,
                 budget_s=time_budget_s,
                 folders={facts.build.name: facts.package_folder for facts in self.facts},
+                shard=shard,
             )
             found = measured.execute(orders, done)
         for name, files in found.run.changed_files.items():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Verdict
-from instruction_counts.analysis.verdicts.sides import Side, narrowed
-from instruction_counts.builds.missing import Requirement, missing
+from instruction_counts.analysis.verdicts.sides import Disagreement, Side, narrowed
+from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.build import Build
@@ -35,73 +35,6 @@ from instruction_counts.sources.definitions import load_cases
 
 
 @attrs.frozen
-class CheckRequest:
-    """A baseline, which of its cases are checked, and what they may cost."""
-
-    file: Path
-    baseline: Baseline
-    """The selected cases of the file."""
-    limits: Limits | None = None
-    """None allows no increase."""
-    fail_on: FailOn = FailOn.REGRESSION
-    allow_different: bool = False
-    """Whether another compiler, C library, Python or instruction set is accepted."""
-    exceeded: frozenset[CaseKey] = frozenset()
-    """What exceeded its limit in the last check."""
-
-    @classmethod
-    def of(
-        cls, file: Path, selection: Selection, previous: Path | None = None, **how: Any
-    ) -> CheckRequest:
-        """The request to check the selected cases of ``file``; ``how`` are further fields.
-
-        ``previous`` is the JSON file of the last check, if it exists.
-
-        Raises:
-            DataError: a file cannot be read, or holds something else.
-        """
-        exceeded = frozenset() if previous is None else exceeded_in(previous)
-        cases = selected_cases(read_baseline(file), selection)
-        return cls(file, cases, exceeded=exceeded, **how)
-
-    def compared(self, side: Side, complete: Complete) -> Comparison:
-        """The baseline with ``side``.
-
-        Raises:
-            UsageError: the counts of ``side`` are other counts, and that is not allowed.
-        """
-        refused = self.baseline.obstacles(side, allow_different=self.allow_different)
-        if not refused:
-            return self.baseline.compared(side, self.file.name, complete)
-        texts = "\n  ".join(
-            f"{found.name}: {found.base or 'none'} in the baseline, {found.new or 'none'} now"
-            for found in refused
-        )
-        is_final = any(obstacle.prevents for obstacle in refused)
-        here = "Compare anyway with --allow-different"
-        instead = "Check where the baseline was made" if is_final else here
-        raise UsageError(
-            f"{self.file} was recorded under different conditions:\n  {texts}",
-            f"{instead}, or make a new baseline:",
-            "baseline accept FILE RUN",
-        )
-
-    def check(self, compared: Compared) -> Check:
-        """What the limits make of a comparison with the baseline."""
-        comparison = compared.comparison
-        if compared.interrupted:
-            # What was not measured is not missing: nobody knows.
-            known = (
-                difference
-                for difference in comparison.differences
-                if difference.verdict is not Verdict.MISSING
-            )
-            comparison = attrs.evolve(comparison, differences=tuple(known))
-        gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded)
-        return Check(gate, compared.interrupted, compared.is_sound)
-
-
-@attrs.frozen
 class Check:
     """A baseline that was compared with something, and what exceeds the limits."""
 
@@ -110,6 +43,26 @@ class Check:
     """Whether this is what was found until then."""
     is_sound: bool = True
     """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
+
+    @classmethod
+    def of(
+        cls,
+        compared: Compared,
+        limits: Limits | None = None,
+        fail_on: FailOn = FailOn.REGRESSION,
+        exceeded: frozenset[CaseKey] = frozenset(),
+    ) -> Check:
+        """What limits make of a comparison with a baseline; None allows no increase.
+
+        ``exceeded`` is what exceeded its limit in the last check.
+        """
+        comparison = compared.comparison
+        if compared.interrupted:
+            # What was not measured is not missing: nobody knows.
+            known = (of for of in comparison.differences if of.verdict is not Verdict.MISSING)
+            comparison = attrs.evolve(comparison, differences=tuple(known))
+        gate = apply_limits(comparison, limits, fail_on, exceeded)
+        return cls(gate, compared.interrupted, compared.is_sound)
 
     def require_comparison(self) -> None:
         """Refuse a check of nothing, which did not pass.
@@ -126,48 +79,78 @@ class Check:
 
 def check_side(
     asked: str | Side | Build,
-    request: CheckRequest,
+    file: Path,
     how: ComparisonRequest,
     runs: LazyStore,
     observer: Observer,
+    *,
+    limits: Limits | None = None,
+    fail_on: FailOn = FailOn.REGRESSION,
+    allow_different: bool = False,
+    previous: Path | None = None,
 ) -> Check:
-    """Check a run, or a build that is measured now, against a baseline; ``how`` has the cases.
+    """Check a run, or a build that is measured now, against the selected cases of a baseline.
 
-    A text names a stored run or a JSON file. Suspects of a build are counted again in other memory
-    layouts.
+    A text names a stored run or a JSON file; ``how`` has the cases. ``allow_different`` accepts
+    another compiler, C library, Python or instruction set. ``previous`` is the JSON file of the
+    last check, if it exists. Suspects of a build are counted again in other memory layouts.
 
     Raises:
         BuildError: the build would pass because it cannot be measured.
         UsageError: there is no such run, or it cannot be compared with the baseline.
+        DataError: a file cannot be read, or holds something else.
     """
+    exceeded = frozenset[CaseKey]() if previous is None else exceeded_in(previous)
+    baseline = selected_cases(read_baseline(file), how.selection)
+
+    def compared(side: Side, complete: Complete) -> Comparison:
+        _refuse_obstacles(baseline.obstacles(side, allow_different=allow_different), file)
+        return baseline.compared(side, file.name, complete)
+
     if not isinstance(asked, Build):
         side = narrowed(read_side(asked, runs), how.selection)
-        return request.check(Compared(request.compared(side, runs.completed)))
+        return Check.of(Compared(compared(side, runs.completed)), limits, fail_on, exceeded)
     store = runs.opened() if how.stores else None
     runner = BuildRunner.of([asked], how.settings, observer, store)
     (facts,) = runner.facts
-    refuse_unfit(facts, request.baseline)
+    refuse_unfit(facts, baseline)
     # A side without cases is refused for the same reasons, before it takes time.
     fingerprint = how.settings.fingerprint(facts)
-    request.compared(Side(asked.name, how.settings.engine, fingerprint, {}), as_it_is)
+    compared(Side(asked.name, how.settings.engine, fingerprint, {}), as_it_is)
     cases = load_cases(how.definitions, how.selection)
 
     def verify(comparison: Comparison) -> Comparison:
-        if not comparison.suspects or not can_verify(kept):
+        if not can_verify(kept, comparison, how.layouts):
             return comparison
         return count_again(  # the baseline remembers its own layouts
             *(kept, cases, comparison, how.layouts),
-            lambda again: verified_against(comparison, request.baseline, again.counts[0]),
+            lambda again: verified_against(comparison, baseline, again.counts[0]),
         )
 
     with runner.keeping() as kept:
-        return request.check(
-            measure_and_judge(
-                *(kept, cases, how),
-                lambda measured: request.compared(measured[asked.name], kept.completed),
-                verify,
-            )
+        found = measure_and_judge(
+            *(kept, cases, how),
+            lambda measured: compared(measured[asked.name], kept.completed),
+            verify,
         )
+    return Check.of(found, limits, fail_on, exceeded)
+
+
+def _refuse_obstacles(obstacles: Sequence[Disagreement], file: Path) -> None:
+    if not obstacles:
+        return
+    texts = "\n  ".join(
+        f"{found.name}: {found.base or 'none'} in the baseline, {found.new or 'none'} now"
+        for found in obstacles
+    )
+    is_final = any(obstacle.prevents for obstacle in obstacles)
+    here = "Compare anyway with --allow-different"
+    instead = "Check where the baseline was made" if is_final else here
+    raise UsageError(
+        f"{file} was recorded under different conditions:\n  {texts}",
+        f"{instead}, or make a new baseline:",
+        "baseline accept FILE RUN",
+    )
 
 
 def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
@@ -182,7 +165,7 @@ def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
             "apt-get install valgrind     or check a run that was counted elsewhere.",
         )
     has_cpp = any(case.key.language is Language.CPP for case in baseline.cases.values())
-    for requirement in missing(facts, {Requirement.COMPILER} if has_cpp else ()):
+    for requirement in missing(facts) if has_cpp else ():
         raise BuildError(requirement.what, requirement.remedy)
 
 

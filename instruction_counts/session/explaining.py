@@ -115,16 +115,24 @@ def source_changes(
         if change.kind is CauseKind.PYTHON and (change.edited or not (change.base and change.new))
     ]
     wanted = [
-        _Wanted(role, side.package_folder, _own(change, mine, theirs))
+        (role, side.package_folder, _own(change, mine, theirs))
         for change in changes
         for role, side, mine, theirs in (("base", base, before, after), ("new", new, after, before))
     ]
-    asked = [item.request for item in wanted if item.path]
+    paths = [_path(folder, function) for _, folder, function in wanted]
+    asked = [
+        {"path": path, "line": function.line, "name": function.name}
+        for path, (_, _, function) in zip(paths, wanted, strict=True)
+        if path and function is not None
+    ]
     answer: Mapping[str, Any] = ask({"functions": asked}) if asked else {"functions": ()}
     answers = iter(answer["functions"])
     # Changes are of one Python on both sides; digests of another one are others.
     unchecked = "" if answer.get("python") == before.python else before.python
-    found = [item.lines(next(answers) if item.path else None, unchecked) for item in wanted]
+    found = [
+        _lines(role, path, function, next(answers) if path else None, unchecked)
+        for path, (role, _, function) in zip(paths, wanted, strict=True)
+    ]
     return tuple(
         SourceChange(
             *(change.where, change.name, of_base[0], of_new[0]),
@@ -146,45 +154,37 @@ def _called(change: Cause, executed: Executed) -> Iterator[PythonFunction]:
             yield function
 
 
-@attrs.frozen
-class _Wanted:
-    """A function of one side, to be looked for."""
+def _path(folder: str, function: PythonFunction | None) -> str:
+    """Its file below that of the packages; empty where it has none, or nobody knows where."""
+    if function is None or not function.line or not folder:
+        return ""
+    file = PurePosixPath(function.file)
+    is_below = not file.is_absolute() and ".." not in file.parts
+    return str(PurePosixPath(folder) / file) if is_below else ""
 
-    role: str
-    folder: str
-    function: PythonFunction | None
-    """None where that side does not execute it."""
 
-    @property
-    def path(self) -> str:
-        """Its file; empty where it has none, or nobody knows where that lies."""
-        if self.function is None or not self.function.line or not self.folder:
-            return ""
-        file = PurePosixPath(self.function.file)
-        is_below = not file.is_absolute() and ".." not in file.parts
-        return str(PurePosixPath(self.folder) / file) if is_below else ""
+def _lines(
+    role: str,
+    path: str,
+    function: PythonFunction | None,
+    answer: Mapping[str, Any] | None,
+    unchecked: str,
+) -> tuple[SourceLines | None, str]:
+    """The lines of a function of one side, where it executes that, and a remark on them.
 
-    @property
-    def request(self) -> dict[str, Any]:
-        """What is asked for."""
-        assert self.function is not None, "it has a path"
-        return {"path": self.path, "line": self.function.line, "name": self.function.name}
-
-    def lines(
-        self, answer: Mapping[str, Any] | None, unchecked: str
-    ) -> tuple[SourceLines | None, str]:
-        """Its lines, and a remark on them; ``unchecked`` is a Python whose digests are unknown."""
-        if self.function is None:
-            return None, ""
-        place = f"{self.role}: {self.path or self.function.file}"
-        if answer is None:
-            where = "where it lies is not known" if self.function.line else "no file holds it"
-            return None, f"{place}: {where}"
-        problem = answer.get("problem")
-        if problem == "gone":
-            return None, f"{place} is gone"
-        if problem or not (unchecked or self.function.digest in answer["digests"]):
-            return None, f"{place} has changed since the run"
-        lines = SourceLines(self.function.line, tuple(answer["lines"]), not unchecked)
-        remark = f"{place} may have changed since the run: Python {unchecked} is not here"
-        return lines, remark if unchecked else ""
+    ``unchecked`` is a Python whose digests are unknown.
+    """
+    if function is None:
+        return None, ""
+    place = f"{role}: {path or function.file}"
+    if answer is None:
+        where = "where it lies is not known" if function.line else "no file holds it"
+        return None, f"{place}: {where}"
+    problem = answer.get("problem")
+    if problem == "gone":
+        return None, f"{place} is gone"
+    if problem or not (unchecked or function.digest in answer["digests"]):
+        return None, f"{place} has changed since the run"
+    remark = f"{place} may have changed since the run: Python {unchecked} is not here"
+    lines = SourceLines(function.line, tuple(answer["lines"]), not unchecked)
+    return lines, remark if unchecked else ""

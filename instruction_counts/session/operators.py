@@ -29,7 +29,6 @@ from instruction_counts.sources.operators.sizes import (
 )
 from instruction_counts.sources.operators.source import (
     definitions_of,
-    remarks,
     selected,
     standard_file,
 )
@@ -84,8 +83,6 @@ def measure_sizes(
     schemas = load_schemas(default_build(), Cache())
     by_size = over_sizes(entry, overrides, shapes, found, schemas, named=bool(scale))
     made = {label: group for several in by_size.values() for label, group in several.items()}
-    for line in remarks((entry,), overrides, made.values()):
-        observer.note(line)
     runner = BuildRunner.of([build], settings, observer, store)
     measured = runner.run(runner.orders(select(materialize(made), modes))).finished()
     size_of = {label: size for size, several in by_size.items() for label in several}

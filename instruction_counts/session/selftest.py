@@ -23,7 +23,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.verification import recount
+from instruction_counts.session.comparing import recount
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.system.folders import WorkFolder
 
@@ -111,7 +111,7 @@ def selftest_cases(definitions: Definitions | None, selection: Selection) -> tup
     """The selected cases; without a selection a representative set.
 
     Raises:
-        DefinitionErrors, DataError: the definitions cannot be used.
+        DefinitionError, DataError: the definitions cannot be used.
         UsageError: the selection leaves no case.
     """
     cases = load_cases(definitions, selection)

@@ -83,11 +83,9 @@ def _interpreter(name: str, role: str) -> Build | None:
     """The build at that path; None where nothing there can be started, as a result file."""
     path = Path(name).expanduser()
     if "/" in name and ".json" not in name and not path.exists():
-        before, equals, after = name.partition("=")
-        by_name = f"Name the build by an option: {before} --build {name}"
         raise UsageError(
             f"there is no interpreter, virtual environment or file {name}",
-            by_name if equals and Path(after).expanduser().exists() else "Correct the path.",
+            "Correct the path. A build with a name needs an option: --build NAME=PYTHON",
         )
     is_folder = path.is_dir() and (path / "bin" / "python").exists()
     can_start = is_folder or (path.is_file() and os.access(path, os.X_OK))

@@ -7,55 +7,141 @@ as it differs then; unverified only where that cannot be measured.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, TypeAlias
 
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, side_of
-from instruction_counts.builds.configured import parse_build
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.execution.events import Observer
-from instruction_counts.session.build_series import StoreBuildMeasurer, made_build, output_of
+from instruction_counts.reading.structure import read_as, require_version, strict_converter
+from instruction_counts.session.build_series import StoreBuildMeasurer, listed, maker_of
 from instruction_counts.session.comparing import ComparisonRequest
-from instruction_counts.session.watch_state import (
-    Base,
-    FoundStep,
-    SeenBuild,
-    State,
-    held,
-    read_state,
-    state_file_of,
-    write_state,
-)
 from instruction_counts.storage.store import Store
+from instruction_counts.system.files import locked, unwritable, write_output
+from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import program_name
 
 _NAMED = 3
 """So many cases are named in a notice."""
 
+# How far a watch got, in a file between its runs
 
-class Reporting(Protocol):
-    """Where steps are reported."""
+_VERSION = 1
+"""Of that file: 1, the first."""
 
-    def causes(self, difference: Difference) -> tuple[str, ...]:
-        """The causes of a change, as texts."""
+Step: TypeAlias = Mapping[str, Any]
+"""One step of one case: plain values for JSON, for those who receive it."""
+Describe: TypeAlias = Callable[[Difference, str, str, str], Step]
+"""Makes a step of a difference, the builds before and after it, and where it was measured."""
 
-    def report(self, step: FoundStep) -> None:
-        """Report a step; one that was reported already, too, if the program ended meanwhile.
 
-        Raises:
-            OSError, DataError: it could not be reported.
-        """
+@attrs.frozen
+class SeenBuild:
+    """A build that later ones are compared with."""
+
+    line: str
+    """As it was listed."""
+    name: str
+    python: str
+    run_id: int
+
+
+@attrs.frozen
+class Base:
+    """The cases whose last count is that of a build."""
+
+    build: SeenBuild
+    cases: tuple[CaseKey, ...]
+
+
+@attrs.frozen
+class State:
+    """How far a watch got."""
+
+    watched: str
+    """What is watched: another command, selection or database needs a file of its own."""
+    seen: tuple[str, ...] = ()
+    """The builds that were looked at, also broken ones."""
+    bases: tuple[Base, ...] = ()
+    """What the next build is compared with, the oldest first; each case is in one of them."""
+    unreported: tuple[Step, ...] = ()
+    """Steps that were found and not reported yet."""
+
+
+@attrs.frozen
+class _File:
+    version: int
+    state: State
+
+
+_CONVERTER = strict_converter()
+require_version(_CONVERTER, _File, "version", _VERSION)
+
+
+def state_file_of(watched: str) -> Path:
+    """The file for what is watched, in the user's data folder, which is made."""
+    digest = hashlib.sha256(watched.encode()).hexdigest()[:12]
+    return make_data_folder("--state") / f"watch-{digest}.json"
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep others from the state in a file meanwhile; a process that dies lets go of it.
+
+    Raises:
+        UsageError: another watch has it, or nothing can be written there.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, patience_s=0))
+        except TimeoutError as error:
+            raise UsageError(
+                f"another watch is using {path}",
+                "Wait until it ends, or choose another file with --state.",
+            ) from error
+        except OSError as error:
+            raise unwritable(path, "--state", error) from error
+        yield
+
+
+def read_state(path: Path, watched: str) -> State:
+    """The state in a file; a fresh one where there is none.
+
+    Raises:
+        DataError: the file holds something else, or another watch's state.
+    """
+    remedy = "Choose another file with --state, or delete it to start over."
+    if not path.exists():
+        return State(watched)
+    state = read_as(path, _File, _CONVERTER, remedy, as_json=True).state
+    if state.watched != watched:
+        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
+    return state
+
+
+def write_state(path: Path, state: State) -> None:
+    """Replace the state in a file.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    document = _CONVERTER.unstructure(_File(_VERSION, state))
+    write_output(path, json.dumps(document, indent=1) + "\n", "--state")
+
+
+# The watch
 
 
 @attrs.frozen
@@ -82,14 +168,17 @@ class WatchRequest:
 def watch(
     request: WatchRequest,
     store: Store,
-    reporting: Reporting,
+    describe: Describe,
+    report: Callable[[Step], None],
     observer: Observer,
     every_s: float | None = None,
 ) -> int:
     """Look at the builds that are new, and return how many steps were found.
 
-    With ``every_s`` it looks again after each pause of so many seconds, and never returns; builds
-    that cannot be listed then are an error that the observer gets.
+    ``report`` may get a step twice, if the program ended meanwhile; if it raises an OSError or a
+    DataError, it gets the step again at the next look. With ``every_s`` it looks again after each
+    pause of so many seconds, and never returns; builds that cannot be listed then are an error
+    that the observer gets.
 
     Raises:
         UsageError: the state is that of another watch, or another process holds it.
@@ -98,14 +187,15 @@ def watch(
     name = request.name(store)
     path = request.state_file or state_file_of(name)
     with held(path):
-        state, make = read_state(path, name), _given_build
-        if request.build_command is not None:
-            made = {base.build.python: base.build.name for base in state.bases[-1:]}
-            make = functools.partial(
-                made_build, request.build_command, made=made, notice=observer.note
-            )
+        state, command = read_state(path, name), request.build_command
+        made = {base.build.python: base.build.name for base in state.bases[-1:]}
         measurer = StoreBuildMeasurer(request.compared, store, observer)
-        looking = Looking(state, functools.partial(write_state, path), make, measurer, reporting)
+
+        def make(line: str) -> Build:
+            return maker_of(line, command, made, observer.note)()
+
+        save = functools.partial(write_state, path)
+        looking = Looking(state, save, make, measurer, describe, report)
         while True:
             seen = looking.state.seen
             try:
@@ -121,27 +211,6 @@ def watch(
             time.sleep(every_s)
 
 
-def _given_build(line: str) -> Build:
-    if "=" not in line:
-        raise UsageError(
-            f'--command prints "{line}", which is not NAME=PYTHON',
-            "With commits, say how to make their builds: --build-cmd.",
-        )
-    return parse_build(line)
-
-
-def listed(source: str) -> str:
-    """What the command prints that lists the builds.
-
-    Raises:
-        BuildError: it fails.
-    """
-    status, output = output_of(source)
-    if status:
-        raise BuildError(f"--command ends with {status}", f"Try it: {source}")
-    return output
-
-
 @attrs.define
 class Looking:
     """A watch from one look to the next.
@@ -155,23 +224,18 @@ class Looking:
     make: Callable[[str], Build]
     """Makes a build that was listed; raises `BuildError` where that cannot be done."""
     measurer: StoreBuildMeasurer
-    reporting: Reporting
+    describe: Describe
+    report: Callable[[Step], None]
 
-    def look(self, lines: str) -> int:
+    def look(self, lines: Iterable[str]) -> int:
         """Look at the builds in ``lines`` that are new, and return how many steps were found."""
         found = 0
         self._report()
-        names = dict.fromkeys(line.strip() for line in lines.splitlines())
-        new = [name for name in names if name and name not in self.state.seen]
-        for name in new:
-            bases, steps = self._steps(name)
-            self.state = attrs.evolve(
-                self.state,
-                seen=(*self.state.seen, name),
-                bases=bases,
-                unreported=(*self.state.unreported, *steps),
-            )
-            found += len(steps)
+        new = [line for line in lines if line not in self.state.seen]
+        for line in new:
+            before = len(self.state.unreported)
+            self.state = self._after(line)
+            found += len(self.state.unreported) - before
             self.save(self.state)
             self._report()
         if new:
@@ -181,7 +245,7 @@ class Looking:
     def _report(self) -> None:
         for step in self.state.unreported:
             try:
-                self.reporting.report(step)
+                self.report(step)
             except (OSError, DataError) as error:
                 self._note(f"A step could not be reported and will be retried: {error}")
                 continue
@@ -189,96 +253,73 @@ class Looking:
             self.state = attrs.evolve(self.state, unreported=left)
             self.save(self.state)
 
-    def _steps(self, name: str) -> tuple[tuple[Base, ...], list[FoundStep]]:
-        """What the build after a new one is compared with, and the steps at the new one."""
-        bases = self.state.bases
+    def _after(self, line: str) -> State:
+        """The state after a build that is new, with its steps."""
+        state = attrs.evolve(self.state, seen=(*self.state.seen, line))
         try:
-            build, side = self._measured(name)
+            build = self.make(line)
+            measured = self.measurer.measured([build])
         except BuildError as error:
-            self._note(f"{name} is broken and was skipped: {error.message}")
-            return bases, []
-        counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
-        if not counted:
-            self._note(f"{name} is broken and was skipped: no case has a count")
-            return bases, []
-        steps: list[FoundStep] = []
-        waiting: list[Base] = []
-        for base in bases:
-            back = [key for key in base.cases if key in counted]
-            lost = tuple(key for key in base.cases if key not in counted)
-            if lost:
-                waiting.append(Base(base.build, lost))
-            if lost and base is bases[-1]:  # later, it was said before
-                self._note(f"{name}: not counted, so not compared: {_titles(lost)}")
-            # A run can be large: an earlier one is loaded only for cases that are back.
-            before = self._stored(base.build) if back else None
-            if before is None:
-                continue
-            found = self.measurer.compare(*(_only(side, back) for side in (before, side)))
-            for why, keys in _incomparable(found):
-                self._note(f"{name}: not comparable with {base.build.line}, {why}: {_titles(keys)}")
-            suspects = [difference for difference in found.differences if difference.is_change]
-            for step in self._verified(suspects, base.build, build):
-                causes = self.reporting.causes(step)
-                steps.append(_step(step, base.build.line, name, side, causes))
-        return (*waiting, Base(build, tuple(counted))), steps
-
-    def _verified(
-        self, suspects: Sequence[Difference], base: SeenBuild, new: SeenBuild
-    ) -> list[Difference]:
-        """The suspects that still differ, as they do then; as they were where it is not known."""
-        if not suspects:
-            return []
-        try:
-            again = self._measured_again(base, new, [suspect.key for suspect in suspects])
-        except BuildError as error:
-            self._note(f"{new.line}: candidates cannot be verified: {error.message}")
-            return [*suspects]
-        judged = {
-            difference.key: difference
-            for difference in again.differences
-            if difference.is_change or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
-        }
-        unknown = sum(suspect.key not in judged for suspect in suspects)
-        if unknown:
-            self._note(
-                f"{new.line}: {unknown} of {len(suspects)} candidates cannot be verified: "
-                "they failed when measured again"
-            )
-        # The direction may be another one: what was seen first may have been an outlier.
-        last = (judged.get(suspect.key, suspect) for suspect in suspects)
-        return [difference for difference in last if difference.is_change]
-
-    def _note(self, text: str) -> None:
-        self.measurer.observer.note(text)
-
-    def _measured(self, line: str) -> tuple[SeenBuild, Side]:
-        build = self.make(line)
-        measured = self.measurer.measured([build])
+            self._note(f"{line} is broken and was skipped: {error.message}")
+            return state
         if measured.run_id is None or not measured.is_sound:
             raise DataError(
                 f"{line} was measured, but could not be stored, or its files changed meanwhile",
                 "The next build is compared with what is stored. Remove the cause first.",
             )
-        last = SeenBuild(line, build.name, build.python or "", measured.run_id)
-        return last, measured.sides[build.name]
+        side = measured.sides[build.name]
+        counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
+        if not counted:
+            self._note(f"{line} is broken and was skipped: no case has a count")
+            return state
+        new = SeenBuild(line, build.name, build.python or "", measured.run_id)
+        steps: list[Step] = []
+        waiting: list[Base] = []
+        for base in state.bases:
+            lost = tuple(key for key in base.cases if key not in counted)
+            if lost:
+                waiting.append(Base(base.build, lost))
+            if lost and base is state.bases[-1]:  # later, it was said before
+                self._note(f"{line}: not counted, so not compared: {_titles(lost)}")
+            back = [key for key in base.cases if key in counted]
+            if back:  # a run can be large: an earlier one is loaded only for cases that are back
+                steps += self._steps(base.build, new, side, back)
+        bases = (*waiting, Base(new, tuple(counted)))
+        return attrs.evolve(state, bases=bases, unreported=(*state.unreported, *steps))
 
-    def _stored(self, last: SeenBuild) -> Side | None:
-        """What was measured of an earlier build; None where it was deleted meanwhile."""
-        store, number = self.measurer.store, last.run_id
+    def _steps(
+        self, base: SeenBuild, new: SeenBuild, side: Side, keys: Sequence[CaseKey]
+    ) -> list[Step]:
+        """The steps of cases from an earlier build to a new one."""
+        store, number = self.measurer.store, base.run_id
         run = store.load(number, details=False) if store.find(str(number)) is not None else None
-        if run is None or last.name not in run.builds:
-            self._note(f"Run {number} has no {last.name}: nothing to compare with.")
-            return None
-        return side_of(run, last.name, f"run {number}, {last.name}", number)
+        if run is None or base.name not in run.builds:
+            self._note(f"Run {number} has no {base.name}: nothing to compare with.")
+            return []
+        before = side_of(run, base.name, f"run {number}, {base.name}", number)
+        found = self.measurer.compare(*(_only(side, keys) for side in (before, side)))
+        for why, of in _incomparable(found):
+            self._note(f"{new.line}: not comparable with {base.line}, {why}: {_titles(of)}")
+        suspects = [difference for difference in found.differences if difference.is_change]
+        judged = self._judged_again(base, before, new, suspects) if suspects else {}
+        # The direction may be another one: what was seen first may have been an outlier.
+        last = (judged.get(suspect.key, suspect) for suspect in suspects)
+        return [
+            self.describe(difference, base.line, new.line, side.title)
+            for difference in last
+            if difference.is_change
+        ]
 
-    def _measured_again(
-        self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]
-    ) -> Comparison:
-        """Measure cases once more on both builds, then in other memory layouts."""
-        self._note(f"Measuring candidates once more: {len(keys)}")
+    def _judged_again(
+        self, base: SeenBuild, before: Side, new: SeenBuild, suspects: Sequence[Difference]
+    ) -> dict[CaseKey, Difference]:
+        """What is said of suspects that are measured once more, then in other memory layouts.
+
+        What cannot be measured again is not in it.
+        """
+        self._note(f"Measuring candidates once more: {len(suspects)}")
         request = self.measurer.request
-        labels = tuple(dict.fromkeys(key.path for key in keys))
+        labels = tuple(dict.fromkeys(suspect.key.path for suspect in suspects))
         again = attrs.evolve(
             request,
             selection=attrs.evolve(request.selection, only=labels),
@@ -286,12 +327,20 @@ class Looking:
         )
         measurer = attrs.evolve(self.measurer, request=again)
         # A command may call each build the same, say ``nightly``.
-        before = base.name if base.name != new.name else f"{base.name} before"
-        sides = measurer.measure([Build(before, base.python), Build(new.name, new.python)])
-        known = self._stored(base)
-        if known is not None and _torch_of(known) != _torch_of(sides[before]):
-            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
-        return measurer.check(measurer.compare(sides[before], sides[new.name]))
+        name = base.name if base.name != new.name else f"{base.name} before"
+        try:
+            sides = measurer.measure([Build(name, base.python), Build(new.name, new.python)])
+            if _torch_of(before) != _torch_of(sides[name]):
+                raise BuildError(f"{base.python} is not {base.line} any more", "Keep it longer.")
+            found = measurer.check(measurer.compare(sides[name], sides[new.name]))
+        except BuildError as error:
+            self._note(f"{new.line}: candidates cannot be verified: {error.message}")
+            return {}
+        known = {Verdict.SAME, Verdict.AMBIGUOUS}
+        return {of.key: of for of in found.differences if of.is_change or of.verdict in known}
+
+    def _note(self, text: str) -> None:
+        self.measurer.observer.note(text)
 
 
 def _only(side: Side, keys: Iterable[CaseKey]) -> Side:
@@ -314,26 +363,6 @@ def _incomparable(found: Comparison) -> Iterator[tuple[str, list[CaseKey]]]:
 def _titles(keys: Sequence[CaseKey]) -> str:
     more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
     return "; ".join(key.title for key in keys[:_NAMED]) + more
-
-
-def _step(
-    difference: Difference, base: str, new: str, side: Side, causes: tuple[str, ...]
-) -> FoundStep:
-    case = difference.key.title
-    return FoundStep(
-        id=hashlib.sha256(json.dumps([case, base, new]).encode()).hexdigest()[:16],
-        case=case,
-        base=base,
-        new=new,
-        verdict=difference.verdict.value,
-        reason=difference.reason.value,
-        base_count=difference.base_count,
-        new_count=difference.new_count,
-        change=difference.change,
-        run=side.title,
-        verified=difference.verified,
-        causes=causes,
-    )
 
 
 def _torch_of(side: Side) -> tuple[str, str]:

@@ -7,16 +7,17 @@ old one, loaded, and put in its place only if it has all the cases of before, an
 from __future__ import annotations
 
 import ast
-import os
+import contextlib
 import secrets
 import shutil
+import textwrap
 from collections.abc import Mapping, Sequence
 from importlib.util import cache_from_source
 from pathlib import Path
 
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.checks import dedented
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
@@ -34,21 +35,17 @@ def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
 
     Raises:
         UsageError: it is no Python file, it cannot be written, or it has one of the labels.
-        DefinitionErrors, DataError: it is no definition file.
+        DefinitionError, DataError: it is no definition file.
     """
     if path.suffix != ".py":
         raise UsageError(f"{_OPTION} {path}: a definition file ends in .py", "Choose such a name.")
-    if not path.parent.is_dir():
-        raise UsageError(f"{_OPTION} {path}: there is no folder {path.parent}", "Create it first.")
-    if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
-        raise UsageError(f"{_OPTION} {path} is not a file that can be written", "Choose another.")
     check_writable(path, _OPTION)
     if not _content(path).strip():
         return ()
     try:
         cases = load(str(path))
-    except DefinitionErrors as error:
-        if [mistake.field for mistake in error.errors] != ["BENCHMARKS"]:  # none yet
+    except DefinitionError as error:
+        if error.field != "BENCHMARKS":  # none yet
             raise
         return ()
     taken = {case.label for case in cases}
@@ -65,26 +62,32 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
 
     Raises:
         UsageError: the file cannot be written, or cannot be extended in this way; it is as before.
-        DefinitionErrors, DataError: it is no definition file.
+        DefinitionError, DataError: it is no definition file.
     """
     path = path.resolve()  # what a link points to is replaced, not the link
-    content = _content(path)
-    before = check_appendable(path, tuple(groups))
+    before, content = check_appendable(path, tuple(groups)), _content(path)
+    code = "\n".join(_entry(label, group) for label, group in groups.items())
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.py")
     try:
-        temporary.write_bytes(_extended(content, groups))
-        if path.exists():
-            shutil.copymode(path, temporary)
-        if _cases(temporary) != (*before, *materialize(groups)):
-            raise _cannot_extend(path, groups)
-        temporary.replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(UsageError, DefinitionError, UnicodeError):
+            old = content.decode() if content.strip() else _NEW_FILE
+            imported = "" if _IMPORT in old else f"{_IMPORT}\n"
+            temporary.write_bytes(f"{old.rstrip()}\n\n\n{imported}{code}".encode())
+            if path.exists():
+                shutil.copymode(path, temporary)
+            if load(str(temporary)) == (*before, *materialize(groups)):
+                temporary.replace(path)
+                return
     except OSError as error:
         raise unwritable(path, _OPTION, error) from error
-    except UnicodeError:
-        raise _cannot_extend(path, groups) from None
     finally:
         temporary.unlink(missing_ok=True)
         Path(cache_from_source(str(temporary))).unlink(missing_ok=True)
+    raise UsageError(
+        f"{path}: its BENCHMARKS cannot be extended at the end of the file",
+        f"The file is as it was. Add the case by hand:\n\n{textwrap.indent(code, '    ')}",
+    )
 
 
 def _content(path: Path) -> bytes:
@@ -96,31 +99,6 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         problem = f"{_OPTION} {path} cannot be read: {error.strerror}"
         raise UsageError(problem, "Choose another file.") from error
-
-
-def _cases(path: Path) -> tuple[Case, ...] | None:
-    try:
-        return load(str(path))
-    except (UsageError, DefinitionError, DefinitionErrors):
-        return None
-
-
-def _cannot_extend(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> UsageError:
-    code = "\n".join(f"    {line}".rstrip() for line in _code(groups).splitlines())
-    return UsageError(
-        f"{path}: its BENCHMARKS cannot be extended at the end of the file",
-        f"The file is as it was. Add the case by hand:\n\n{code}",
-    )
-
-
-def _extended(content: bytes, groups: Mapping[Label, GroupedBenchmark]) -> bytes:
-    old = content.decode() if content.strip() else _NEW_FILE
-    imported = "" if _IMPORT in old else f"{_IMPORT}\n"
-    return f"{old.rstrip()}\n\n\n{imported}{_code(groups)}".encode()
-
-
-def _code(groups: Mapping[Label, GroupedBenchmark]) -> str:
-    return "\n".join(_entry(label, group) for label, group in groups.items())
 
 
 def _entry(label: Label, group: GroupedBenchmark) -> str:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import attrs
 
-from instruction_counts.core.errors import DefinitionError, DefinitionErrors, deferring
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
 from instruction_counts.core.utils import flatten
@@ -47,13 +47,13 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
 
     Raises:
         UsageError: there is none, or another source has a mistake.
-        DefinitionErrors: mistakes in the definitions, all of them, each with its label and file.
+        DefinitionError: a mistake in the definitions, with its file and line, or label.
         DataError: the file cannot be run, or has no ``BENCHMARKS``.
     """
     name = opened(definitions)
     if not isinstance(name, str):
         return name.cases()
-    with deferring(), dsl_names():
+    with dsl_names():
         try:
             benchmarks = getattr(_run(name), "BENCHMARKS", None)
             if not isinstance(benchmarks, Mapping):
@@ -66,17 +66,15 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
             raise DataError(
                 f"{name}: BENCHMARKS is nested too deeply, or contains itself", _FIX
             ) from None
-        except (DefinitionErrors, DefinitionError) as error:
-            errors = error.errors if isinstance(error, DefinitionErrors) else (error,)
-            with_source = (attrs.evolve(mistake, source=name) for mistake in errors)
-            raise DefinitionErrors(tuple(with_source)) from None
+        except DefinitionError as error:
+            raise attrs.evolve(error, source=_place_of(name, error)) from None
 
 
 def load_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:
     """The selected cases of ``definitions``; None is the standard suite.
 
     Raises:
-        DefinitionErrors, DataError: the definitions cannot be used.
+        DefinitionError, DataError: the definitions cannot be used.
         UsageError: there are no such definitions, or the selection leaves no case.
     """
     return select(load(definitions or STANDARD), selection)
@@ -118,7 +116,7 @@ def _run(name: str) -> ModuleType:
     streams = sys.stdout, sys.stderr  # which this program still needs, whatever the file does
     try:
         return _run_file(Path(name)) if is_file else importlib.import_module(name)
-    except (DefinitionError, DefinitionErrors, UsageError):
+    except (DefinitionError, UsageError):
         raise
     except ModuleNotFoundError as error:
         if not is_file and f"{name}.".startswith(f"{error.name}."):
@@ -150,13 +148,16 @@ def _run_file(path: Path) -> ModuleType:
 
 
 def _cannot_run(name: str, error: BaseException) -> DataError:
-    """The error with the last line of the file itself that was being run."""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return DataError(f"{_place_of(name, error)}: {type(error).__name__}: {text}", _FIX)
+
+
+def _place_of(name: str, error: BaseException) -> str:
+    """The file, with the last line of itself that was being run."""
     is_file = name.endswith(".py")
     path = str(Path(name).absolute()) if is_file else f"{name.replace('.', '/')}.py"
     frames = traceback.extract_tb(error.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if frame.filename.endswith(path)), None)
-    text = str(error)
     if isinstance(error, SyntaxError):
-        line, text = error.lineno or line, error.msg
-    place = f"{name}, line {line}" if line else name
-    return DataError(f"{place}: {type(error).__name__}: {text}", _FIX)
+        line = error.lineno or line
+    return f"{name}, line {line}" if line else name

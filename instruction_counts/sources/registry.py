@@ -13,6 +13,7 @@ from typing import Protocol
 import attrs
 
 from instruction_counts.core.types import Case
+from instruction_counts.domain.registry import Registry
 
 
 class Source(Protocol):
@@ -38,22 +39,10 @@ def _specification(path: Path) -> Source:
     return specification.read_specification(path)
 
 
-_SOURCES = [SourceEntry("specification", (".yaml", ".yml", ".json"), _specification)]
-
-
-def register(entry: SourceEntry) -> SourceEntry:
-    """Add a source.
-
-    Raises:
-        ValueError: there is one of that name, or for the same files.
-    """
-    for source in _SOURCES:
-        if source.name == entry.name or {*source.suffixes} & {*entry.suffixes}:
-            raise ValueError(
-                f'the source "{entry.name}", or one for its files, is registered already'
-            )
-    _SOURCES.append(entry)
-    return entry
+_SOURCES = Registry(
+    "source", SourceEntry("specification", (".yaml", ".yml", ".json"), _specification)
+)
+register = _SOURCES.register
 
 
 def file_source(name: str) -> Source | None:
@@ -63,7 +52,7 @@ def file_source(name: str) -> Source | None:
         UsageError: there is no such file.
         DataError: it holds mistakes.
     """
-    for entry in _SOURCES:
+    for entry in _SOURCES.entries():
         if name.endswith(entry.suffixes):
             return entry.open_file(Path(name))
     return None

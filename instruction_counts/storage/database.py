@@ -177,8 +177,6 @@ class Database:
                 "Restore a copy of it, or save what is left into a new one: "
                 f"sqlite3 {self.name} .recover"
             )
-        elif code == sqlite3.SQLITE_FULL or state == "53100":
-            problem, remedy = f"cannot be written: {text}", "Make room on its disk."
         elif isinstance(error, OSError) or code in _NOT_WRITABLE:
             problem = f"cannot be written: {getattr(error, 'strerror', None) or text}"
             remedy = "Name a file in a folder that you may write to with --db."

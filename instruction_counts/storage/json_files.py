@@ -1,5 +1,9 @@
 """A run, a record or its details as JSON: result files, and what the database keeps in a column.
 
+A field that is added to one of their classes is in it by that alone. What takes no part in
+equality is left out. Values of classes in `_TABLES`, of which there are hundreds, are one mapping
+of columns.
+
 History of the schema: 1, the first. docs/reference/result-files.md describes it.
 """
 
@@ -12,17 +16,35 @@ import json
 import secrets
 import tempfile
 import zlib
-from collections.abc import Iterator
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
+import cattrs
+from cattrs import cols
 
+from instruction_counts.core.facts import SUBJECTS, Subject, subject_values
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.executed import OperatorCalls, PythonFunction
+from instruction_counts.domain.outcomes import (
+    CallCost,
+    FunctionCost,
+    FunctionCosts,
+    TensorValue,
+)
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
-from instruction_counts.reading.documents import Node, of_json, parsed_json, read
-from instruction_counts.reading.structure import Inline, require_version, structured
-from instruction_counts.storage.converter import CONVERTER
+from instruction_counts.reading.documents import Node, one_of, parsed_json, read
+from instruction_counts.reading.structure import (
+    Inline,
+    Mismatch,
+    bounds_of,
+    guarded,
+    require_version,
+    strict_converter,
+    structured,
+)
 from instruction_counts.system.files import write_output
 from instruction_counts.system.folders import make_data_folder
 
@@ -35,6 +57,146 @@ _REMEDY = (
     "Was it edited, cut, or written by another version of instruction-counts? Restore it, use "
     "that version, or measure again; only JSON files that --output wrote can be read."
 )
+_TABLES = (FunctionCost, CallCost, PythonFunction, OperatorCalls)
+
+
+# What has to be so beside types and bounds, for whoever takes values apart
+
+
+def _check_record(record: Record) -> None:
+    if not record.label:
+        raise Mismatch("at least one string", at=("label",))
+
+
+def _check_calls(functions: FunctionCosts) -> None:
+    known = len(functions.costs)
+    for place, call in enumerate(functions.calls):
+        for name, position in (("caller", call.caller), ("callee", call.callee)):
+            if position >= known:
+                expected = f"a position in costs, less than {known}"
+                raise Mismatch(expected, at=("calls", name, place))
+
+
+def _check_sample(tensor: TensorValue) -> None:
+    with contextlib.suppress(ValueError):
+        if len(b64decode(tensor.sample, validate=True)) % 8 == 0:
+            return
+    raise Mismatch("numbers of eight bytes in base64", at=("sample",))
+
+
+# Columns: one look at all of their values, as value by value a large file would take a minute
+
+_SCALARS: Mapping[Any, set[type]] = {str: {str}, bool: {bool}, int: {int}, float: {int, float}}
+
+
+def _scalar_of(hint: Any) -> tuple[Any, bool]:
+    """The type of the values of a hint, or None where it is no scalar; whether it may be None."""
+    parts = get_args(hint)
+    is_optional = type(None) in parts
+    part = parts[0] if is_optional else hint
+    plain = get_args(part)[0] if bounds_of(part) else part
+    return plain if plain in _SCALARS else None, is_optional
+
+
+def _is_column(kind: Any) -> bool:
+    parts = get_args(kind)
+    is_tuple = get_origin(kind) is tuple and parts[1:] == (...,)
+    return is_tuple and _scalar_of(parts[0])[0] is not None
+
+
+def _reader_of_column(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
+    read = guarded(cols.homogenous_tuple_structure_factory)(kind, converter)
+    (hint, _) = get_args(kind)
+    plain, is_optional = _scalar_of(hint)
+    allowed = _SCALARS[plain] | ({type(None)} if is_optional else set())
+    read_one = converter.get_structure_hook(hint)
+
+    def hook(value: Any, _: Any) -> Any:
+        if isinstance(value, list) and allowed.issuperset(map(type, value)):
+            known = [part for part in value if part is not None]
+            # As what is allowed is a range, and half a pair of surrogates is one in any text.
+            ends = ["".join(known)] if plain is str else [min(known), max(known)] if known else []
+            with contextlib.suppress(Mismatch):
+                for part in ends:
+                    read_one(part, hint)
+                return tuple(map(float, value) if plain is float else value)
+        return read(value, kind)
+
+    return hook
+
+
+def _is_table(kind: Any) -> bool:
+    return get_origin(kind) is tuple and get_args(kind)[0] in _TABLES
+
+
+def _reader_of_table(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
+    row, several = kind.__args__[0], get_origin(kind)
+    hints = get_type_hints(row, include_extras=True)
+    columns = {
+        field.name: attrs.field(type=several[hints[field.name], ...]) for field in attrs.fields(row)
+    }
+    whole = attrs.make_class(row.__name__, columns, frozen=True)
+    read = converter.get_structure_hook(whole)
+
+    def hook(value: Any, _: Any) -> Any:
+        columns = attrs.astuple(read(value, whole), recurse=False)
+        if len(set(map(len, columns))) > 1:
+            raise Mismatch("columns of one length")
+        return tuple(map(row, *columns))
+
+    return hook
+
+
+def _writer_of_table(kind: Any, _: cattrs.Converter) -> Callable[..., Any]:
+    names = [field.name for field in attrs.fields(kind.__args__[0])]
+    return lambda rows: {name: [getattr(row, name) for row in rows] for name in names}
+
+
+# Subjects
+
+
+def _is_subject(kind: Any) -> bool:
+    return bool(kind == Subject | None)
+
+
+def _subject(value: Any, _: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Mismatch("a mapping")
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in SUBJECTS:
+        raise Mismatch(one_of(SUBJECTS, kind), at=("kind",))
+    rest = {name: part for name, part in value.items() if name != "kind"}
+    return CONVERTER.structure(rest, SUBJECTS[kind])
+
+
+# The converter
+
+CONVERTER = strict_converter()
+CONVERTER.register_structure_hook_factory(_is_column, _reader_of_column)
+CONVERTER.register_structure_hook_factory(_is_table, _reader_of_table)
+CONVERTER.register_unstructure_hook_factory(_is_table, _writer_of_table)
+# Metadata can be nested deeper than hooks.
+CONVERTER.register_unstructure_hook_func(lambda kind: kind == dict[str, Any], dict)
+CONVERTER.register_structure_hook_func(_is_subject, _subject)
+CONVERTER.register_unstructure_hook_func(_is_subject, subject_values)
+
+
+def _check_after_reading(kind: type[T], check: Callable[[T], None]) -> None:
+    read = CONVERTER.get_structure_hook(kind)
+
+    def checked(value: Any, kind: Any) -> T:
+        found: T = read(value, kind)
+        check(found)
+        return found
+
+    CONVERTER.register_structure_hook(kind, checked)
+
+
+_check_after_reading(FunctionCosts, _check_calls)
+_check_after_reading(TensorValue, _check_sample)
+_check_after_reading(Record, _check_record)  # after those that it holds
 
 
 # Values as text
@@ -104,7 +266,7 @@ require_version(CONVERTER, _File, "schema_version", SCHEMA_VERSION)
 
 
 def to_json(run: Run) -> str:
-    """The whole run; `from_json` gives it back."""
+    """The whole run; `read_json` gives it back."""
     return "".join(json_parts(run))
 
 
@@ -121,16 +283,6 @@ def json_parts(run: Run, complete: Complete = as_it_is) -> Iterator[str]:
     yield "\n  ]\n}\n"
 
 
-def from_json(text: str, name: str) -> Run:
-    """A run from the text of a JSON file called ``name``.
-
-    Raises:
-        ValidationError: it holds no run of this version; the place of each problem is named.
-    """
-    with no_garbage():
-        return _run(of_json(Node(name, remedy=_REMEDY), text))
-
-
 def read_json(path: Path, largest_mib: int = _LARGEST_MIB) -> Run:
     """The run in a JSON file, compressed (``.gz``) or not, of at most so many MiB, unpacked.
 
@@ -138,11 +290,8 @@ def read_json(path: Path, largest_mib: int = _LARGEST_MIB) -> Run:
         DataError: the file cannot be read, or holds something else.
     """
     with no_garbage():
-        return _run(read(path, _REMEDY, as_json=True, largest_mib=largest_mib))
-
-
-def _run(node: Node) -> Run:
-    return structured(node, _File, CONVERTER).run
+        root = read(path, _REMEDY, as_json=True, largest_mib=largest_mib)
+        return structured(root, _File, CONVERTER).run
 
 
 def is_file_name(text: str) -> bool:

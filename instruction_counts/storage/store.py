@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 import attrs
+from filelock import FileLock, Timeout
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from instruction_counts.core.types import CaseKey
@@ -24,9 +25,9 @@ from instruction_counts.domain.outcomes import Details, Status
 from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
 from instruction_counts.reading.documents import Node, parsed_json
 from instruction_counts.reading.structure import structured
-from instruction_counts.storage.converter import CONVERTER
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.json_files import (
+    CONVERTER,
     dumps,
     is_file_name,
     loads,
@@ -34,7 +35,6 @@ from instruction_counts.storage.json_files import (
     packed,
     unpacked,
 )
-from instruction_counts.storage.running import RunningRuns
 from instruction_counts.storage.tables import digest_of, outcomes, runs, searchable, tags
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
@@ -61,7 +61,9 @@ class Store:
         self._database = database
         self.name = database.name
         """The file, or the URL without its password."""
-        self._running = RunningRuns(database.path)
+        self._going_on: dict[int, FileLock] = {}
+        """Locked files beside the database: who measures a run holds that of the run, which goes
+        when the process does. A server has none, as its runs may go on at any other machine."""
         self._spool: dict[tuple[int, Identity], bytes] = {}
         """Details that a server stores: it may go away while a run needs them."""
 
@@ -84,7 +86,9 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database."""
-        self._running.close()
+        for lock in self._going_on.values():
+            lock.release()
+        self._going_on.clear()
         self._spool.clear()
         self._database.close()
 
@@ -94,7 +98,8 @@ class Store:
         """Store a run that starts, with the cases that it has already; returns its number."""
         with self._database.writing() as connection:
             run_id = _insert(connection, run, RUNNING)
-            self._running.begin(run_id)  # before anybody can see it
+            if lock := self._lock(run_id):  # before anybody can see it
+                self._going_on[run_id] = lock
         return run_id
 
     def add(self, run_id: int, record: Record) -> Record:
@@ -134,7 +139,7 @@ class Store:
                 if not connection.execute(move).rowcount:
                     _put_record(connection, run_id, record)
                     connection.execute(move)
-        self._running.finish(run_id)
+        self._unlock(run_id)
 
     # Whole runs
 
@@ -192,21 +197,38 @@ class Store:
         with self._database.writing() as connection:
             if not connection.execute(delete(runs).where(runs.c.id == run_id)).rowcount:
                 raise _no_such_run(run_id)
-        self._running.finish(run_id)
+        self._unlock(run_id)
 
     def summaries(self) -> tuple[RunSummary, ...]:
         """All runs, the newest first."""
-        found = self._summaries()
-        killed = {
-            run.id for run in found if run.state == RUNNING and self._running.is_abandoned(run.id)
-        }
-        if not killed:
-            return found
+        killed = set()
+        for run in (found := self._summaries()):
+            if run.state == RUNNING and (lock := self._lock(run.id)):
+                lock.release()
+                killed.add(run.id)
         # One may have come to its end between these two looks.
         return tuple(
             attrs.evolve(run, state=KILLED) if run.state == RUNNING and run.id in killed else run
-            for run in self._summaries()
+            for run in (self._summaries() if killed else found)
         )
+
+    def _lock(self, run_id: int) -> FileLock | None:
+        """The lock of a run, which is then held; None where somebody holds it, or nobody can."""
+        if (database := self._database.path) is None:
+            return None
+        path = database.absolute().with_name(f"{database.name}.run-{run_id}.lock")
+        lock = FileLock(path, blocking=False, thread_local=False)
+        with contextlib.suppress(Timeout, OSError):
+            lock.acquire()
+            return lock
+        return None
+
+    def _unlock(self, run_id: int) -> None:
+        """The run is at its end, or deleted."""
+        if lock := self._going_on.pop(run_id, None) or self._lock(run_id):
+            with contextlib.suppress(OSError):
+                Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
 
     def _summaries(self) -> tuple[RunSummary, ...]:
         with self._database.reading() as connection, no_garbage():

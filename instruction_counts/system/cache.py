@@ -17,7 +17,6 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.files import locked
 from instruction_counts.system.folders import default_cache, take
 
@@ -103,18 +102,11 @@ class Cache:
         sizes = {kind: [*map(_bytes_in, self._entries(kind))] for kind in self._kinds()}
         return tuple(Usage(kind, len(found), sum(found)) for kind, found in sizes.items())
 
-    def clear(self, kind: str | None = None) -> None:
-        """Remove the entries of one kind, or all.
-
-        Raises:
-            UsageError: there is no such kind.
-        """
-        if kind is not None and kind not in self._kinds():
-            known = ", ".join(self._kinds()) or "nothing"
-            raise UsageError(f'the cache has no entries of kind "{kind}"', f"It has: {known}")
-        for name in self._kinds() if kind is None else (kind,):
-            self._sweep(name)
-            for path in self._entries(name):
+    def clear(self) -> None:
+        """Remove all entries."""
+        for kind in self._kinds():
+            self._sweep(kind)
+            for path in self._entries(kind):
                 self._remove(path)
 
     def _make(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:

@@ -169,10 +169,6 @@ class WorkerProcess:
             time.sleep(0.001)  # what they had started is the keeper's next
         return len(killed)
 
-    def left_running(self) -> int:
-        """How many processes run beside the worker that were started below it."""
-        return len(_all_below(self._process.pid) - {self.pid})
-
     def close(self) -> None:
         """Kill the process, wait for its end, and close the channel."""
         self.kill()
@@ -231,11 +227,6 @@ def _file_of(environment: Mapping[str, str]) -> int:
         stream.write(b"\0".join(os.fsencode(f"{name}={environment[name]}") for name in environment))
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
-
-
-def _all_below(pid: int) -> set[int]:
-    children = _running_below(pid)
-    return children.union(*map(_all_below, children))
 
 
 def _running_below(pid: int) -> set[int]:

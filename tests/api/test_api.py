@@ -17,8 +17,8 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.values import as_kind
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.execution import local_lanes
-from instruction_counts.execution.registry import register as register_lanes
-from instruction_counts.execution.registry import unregister as unregister_lanes
+from instruction_counts.execution.local_lanes import register as register_lanes
+from instruction_counts.execution.local_lanes import unregister as unregister_lanes
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.builders import counted

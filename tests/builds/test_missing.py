@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
+from instruction_counts.builds.missing import missing, runtime_refusals
 from instruction_counts.core.runtimes import Runtime, register, unregister
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import default_build
@@ -26,38 +26,33 @@ def runtime() -> Iterator[Runtime]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "requirement", "remedy"),
+    ("changes", "is_for_cpp", "remedy"),
     [
-        (
-            {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")},
-            Requirement.VALGRIND,
-            "--no-counts",
-        ),
-        ({"compiler": ""}, Requirement.COMPILER, "apt-get install g++"),
-        ({"has_cpp_headers": False}, Requirement.COMPILER, "--language python"),
-        ({"compiler": "", "has_cpp_headers": False}, Requirement.COMPILER, "apt-get install g++"),
+        ({"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}, False, "--no-counts"),
+        ({"compiler": ""}, True, "apt-get install g++"),
+        ({"has_cpp_headers": False}, True, "--language python"),
+        ({"compiler": "", "has_cpp_headers": False}, True, "apt-get install g++"),
     ],
 )
 @pytest.mark.faults
 def test_a_missing_requirement_names_the_build_and_the_remedy(
-    changes: dict[str, Any], requirement: Requirement, remedy: str
+    changes: dict[str, Any], is_for_cpp: bool, remedy: str
 ) -> None:
     """Each thing that cannot be done is reported once."""
     (found,) = missing(attrs.evolve(FACTS, **changes))
 
-    assert requirement is found.requirement
+    assert is_for_cpp is found.is_for_cpp
     assert remedy in found.remedy
     assert found.what.startswith('build "default": ')
 
 
 def test_what_is_missing_affects_what_needs_it() -> None:
-    """All of it is named at once; an engine that counts in another way needs no Valgrind."""
+    """All of it is named at once."""
     facts = attrs.evolve(FACTS, compiler="", fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
     valgrind, compiler = missing(facts)
     cpp = attrs.evolve(make_order(), case=make_case(language=Language.CPP))
 
     assert [] == list(missing(FACTS))
-    assert [compiler] == list(missing(facts, {Requirement.COMPILER}))
     assert compiler.affects(cpp)
     assert not compiler.affects(make_order())
     assert compiler.what == compiler.reduced(cpp).refusal

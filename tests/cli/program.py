@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
+import click
 import pytest
+from click.testing import CliRunner
 
 from instruction_counts import cli
 
@@ -45,3 +49,19 @@ class Program:
         assert "" == answer.out
         assert "Traceback" not in answer.err
         return answer.err
+
+
+def given(options: Callable[..., Any], *args: str, stdin: bytes = b"", **variables: str) -> Any:
+    """What a command gets of ``options``, which give it one value, for these words."""
+    got: list[Any] = []
+
+    @click.command()
+    @options
+    def command(**values: Any) -> None:
+        got.extend(values.values())
+
+    runner = CliRunner(env=variables)
+    result = runner.invoke(command, args, input=stdin, catch_exceptions=False)
+    assert 0 == result.exit_code, result.output
+    (value,) = got
+    return value

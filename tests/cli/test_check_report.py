@@ -14,11 +14,10 @@ from instruction_counts.cli.baseline_check import conclude
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.output import Destination, Outputs
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.gate.baseline import Baseline, Head
 from instruction_counts.gate.limits import Limits
-from instruction_counts.session.checking import CheckRequest
+from instruction_counts.session.checking import Check
 from instruction_counts.session.comparing import Compared
-from tests.builders import comparison, cpp, difference, key, side
+from tests.builders import comparison, cpp, difference, key
 from tests.fakes import failed
 
 LIMITS = Limits(fail_on_missing=True)
@@ -39,9 +38,7 @@ def concluded(
     interrupted: bool = False,
 ) -> ExitCode:
     """The end of a check that writes files of these names."""
-    baseline = Baseline(Head.of(side()), {})
-    request = CheckRequest(folder / "baseline.json", baseline, limits=limits)
-    check = request.check(Compared(comparison(*found), interrupted))
+    check = Check.of(Compared(comparison(*found), interrupted), limits)
     files = [Destination.of(folder / name, having=("tests",)) for name in names]
     return conclude(check, Outputs(tuple(files)))
 
@@ -91,8 +88,7 @@ def test_the_verdict_is_shown_before_files_are_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What was measured for an hour is not lost with a file."""
-    baseline = Baseline(Head.of(side()), {})
-    check = CheckRequest(tmp_path / "b.json", baseline).check(Compared(comparison(WORSE)))
+    check = Check.of(Compared(comparison(WORSE)))
     outputs = Outputs((Destination.of(tmp_path / "c.md"),))
     tmp_path.rmdir()
     with pytest.raises(UsageError, match="cannot be written"):

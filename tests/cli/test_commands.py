@@ -38,17 +38,14 @@ BENCHMARKS = {
     [
         ["--no-such-option"],
         ["list", "--language", "rust"],
-        ["list", "--num-threads", "0"],
         ["run", "--jobs", "0"],
         ["run", "--cores", "none", "--timeout", "0"],
         ["run", "--cores", "none", "--time-budget", "9" * 400],
-        ["watch"],
         # What leaves nothing to watch, check, or fit is not even an option.
         ["watch", "--command", "true", "--no-counts"],
         ["baseline", "check", "baseline.json", "--no-counts"],
         ["operators", "sizes", "torch.add", "--no-counts"],
         ["compare", "a.json", "b.json", "--min-effect", "much"],
-        ["time"],
         ["explain", "one.json"],
         ["explain", "one.json", "two.json", "label", "--limit", "-1"],
     ],
@@ -87,13 +84,6 @@ def test_an_error_in_use_exits_with_1(args: list[str], expected: str, program: P
     assert expected in program.error(*args)
 
 
-def test_a_damaged_file_to_resume_from_exits_with_1(tmp_path: Path, program: Program) -> None:
-    """Before anything is measured."""
-    (tmp_path / "r.json").touch()
-
-    assert program.error("run", "--resume", tmp_path / "r.json").startswith(f"{tmp_path}/r.json")
-
-
 # list
 
 
@@ -110,23 +100,6 @@ def test_the_list_has_a_line_for_each_case(definitions: str, program: Program) -
         "Pointwise/add · C++ · TorchScript",
         "Pointwise/x[:b:]",
     ] == answer.out.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        (["--language", "C++", "--language", "python"], 10),
-        (["--runtime", "torchscript"], 4),
-        (["--autograd", "forward"], 8),
-        (["--num-threads", "2", "--runtime", "eager"], 2),
-        (["--only", "*/add", "--only", "Other"], 9),
-    ],
-)
-def test_the_list_is_narrowed_by_options(
-    definitions: str, args: list[str], expected: int, program: Program
-) -> None:
-    """As a run is."""
-    assert expected == len(program("list", "--definitions", definitions, *args).out.splitlines())
 
 
 # show

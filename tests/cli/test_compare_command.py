@@ -39,17 +39,6 @@ def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Progra
     assert [0, 3] == [program(*files, "--min-effect", text, *more).code for text in ("60%", "49%")]
 
 
-def test_stored_runs_are_compared(tmp_path: Path, program: Program) -> None:
-    """By what names them."""
-    path = tmp_path / "runs.db"
-    with Store.open(path) as store:
-        for counts, tag in ((BASE, "before"), (NEW, "after")):
-            store.tag(store.import_run(run_of(counts)), tag)
-
-    for names in (["1", "after"], ["before", "last"]):
-        assert 3 == program(*names, "--db", path).code
-
-
 def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
     """It is said, and how to see them all; the last line is what to type next."""
     slower = {f"case {number}": 2000 for number in range(30)}
@@ -69,7 +58,7 @@ def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
         (["a", "b"], '"a" is neither a build, an interpreter, a JSON file nor a stored run'),
         (["a", "a"], "base and new are both a"),
         (["no/python", "a"], "there is no interpreter, virtual environment or file no/python"),
-        ([f"old={sys.executable}", "a"], f"by an option: old --build old={sys.executable}"),
+        ([f"old={sys.executable}", "a"], "needs an option: --build NAME=PYTHON"),
     ],
 )
 def test_a_side_that_is_not_there_is_named(args: list[str], message: str, program: Program) -> None:

@@ -8,9 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
-from click.testing import CliRunner
 
 from instruction_counts.cli.measuring import Asked, compare_options
 from instruction_counts.cli.stored_run import result_files
@@ -23,7 +21,7 @@ from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.specification import read_specification
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
-from tests.cli.program import Program
+from tests.cli.program import Program, given
 
 SPECIFICATION = f"""\
 version: 1
@@ -52,17 +50,9 @@ def specification(tmp_path: Path) -> Path:
 
 def asked(*args: str) -> Asked:
     """What a command gets that compares builds."""
-    got: list[Asked] = []
-
-    @click.command()
-    @compare_options
-    def command(asked: Asked) -> None:
-        got.append(asked)
-
     # The specification wins over the environment, which knows nothing of it.
-    runner = CliRunner(env={"INSTRUCTION_COUNTS_DB": "environment.db"})
-    runner.invoke(command, args, catch_exceptions=False)
-    return got[0]
+    found: Asked = given(compare_options, *args, INSTRUCTION_COUNTS_DB="environment.db")
+    return found
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from instruction_counts.cli.surroundings import LossyFile, interrupts, lossy_streams
+from instruction_counts.cli.surroundings import interrupts, lossy_streams
 from tests.process import ROOT, called
 
 pytestmark = pytest.mark.faults
@@ -57,29 +54,6 @@ def test_a_signal_that_comes_late_changes_no_exit_code() -> None:
     done = called([sys.executable, "-c", LATE], variables={"PYTHONPATH": str(ROOT)})
 
     assert 130 == done.returncode
-
-
-def test_an_ignored_signal_stays_ignored(own_handlers: None) -> None:
-    """As nohup has it."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with interrupts(final=False):
-        os.kill(os.getpid(), signal.SIGHUP)
-        time.sleep(0.01)
-
-
-@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EPIPE], ids=["full disk", "no reader"])
-def test_what_cannot_be_written_fails_nothing(reason: int, tmp_path: Path) -> None:
-    """The reason is kept; what comes before it is written."""
-    read_end, write_end = os.pipe()
-    os.close(read_end)
-    with LossyFile("/dev/full" if reason == errno.ENOSPC else write_end, "w") as file:
-        assert [3, 2] == [file.write(b"abc"), file.write(b"de")]
-
-    assert file.lost is not None
-    assert reason == file.lost.errno
-    with LossyFile(tmp_path / "out", "w") as file:
-        assert 3 == file.write(b"abc")
-    assert (None, b"abc") == (file.lost, (tmp_path / "out").read_bytes())
 
 
 def test_replaced_streams_stay(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,31 +8,21 @@ import shutil
 import sys
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner
 
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.storage.json_files import read_json
-from tests.cli.program import Program
+from tests.cli.program import Program, given
 
 HERE = sys.executable
 
 
 def typed(*args: str, stdin: bytes = b"") -> Statements:
     """What the options make of these words."""
-    found: list[Statements] = []
-
-    @click.command()
-    @statement_options
-    def command(asked: Statements) -> None:
-        found.append(asked)
-
-    result = CliRunner().invoke(command, args, input=stdin, catch_exceptions=False)
-    assert 0 == result.exit_code, result.output
-    return found[0]
+    found: Statements = given(statement_options, *args, stdin=stdin)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -115,6 +105,7 @@ def test_what_contradicts_itself_is_refused(args: tuple[str, ...], message: str)
         (["x", "--save", "a"], "one of them is missing"),
         (["x", "--definitions", "a.py"], "one of them is missing"),
         (["x", "--save", "/", "--definitions", "a.py"], '--save: "/" is no label'),
+        (["x", "--save", "a//b", "--definitions", "a.py"], '--save: "a//b" is no label'),
         (["x", "--save", "a", "--definitions", "pipe.py"], "is not a file that can be written"),
         (["x += 1", "--backward"], "the statement ends without a value: x += 1"),
         (["x", "--build", HERE, "--build", f"a={HERE}"], "time needs one build, not several: "),

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import injected
-from instruction_counts.session.watch_state import held
+from instruction_counts.session.watching import held
 from tests.cli.program import Program
 from tests.process import MAIN
 from tests.waiting import comes_true
@@ -55,7 +55,7 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
         (["--command", "true", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
         (["--command", "true", "--output", "no/s.jsonl"], "no/s.jsonl: there is no folder no"),
         (["--command", "exit 2"], "--command ends with 2"),
-        (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),
+        (["--command", "echo c1"], '"c1" is not NAME=PYTHON'),
     ],
 )
 def test_what_makes_no_sense_is_refused(args: list[str], message: str, watch: Program) -> None:

@@ -1,76 +1,10 @@
-"""Errors as values: printing, and the mistakes of a whole file at once."""
+"""Errors as values, and how they print."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from instruction_counts.core.errors import (
-    DefinitionError,
-    DefinitionErrors,
-    deferring,
-    quoted,
-)
-
-FLAWED = '''
-from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
-from core.utils import flatten, parse_stmts
-
-SHARED = GroupedSetup(*parse_stmts("""
-    Python                                   | C++
-    x = torch.ones((4, 4))                   | auto x = torch::ones({4, 4});
-"""))
-
-BENCHMARKS = flatten({
-    "good": GroupedStmts("x + x"),
-    "statements": {
-        "missing": GroupedStmts(),
-        "columns": GroupedStmts(*parse_stmts("x | x;")),
-        "shared setup": GroupedStmts("x", setup=SHARED),
-        "own setup": GroupedStmts("x", setup=GroupedSetup(py_setup=1)),
-    },
-    ("modules", "no model"): GroupedModules("net = 1", signature="f(x) -> y"),
-    "variants": {
-        "empty": GroupedVariants("# @Setup"),
-        "columns": GroupedVariants(*parse_stmts("x | x;")),
-    },
-    "explicit": {
-        "language": TimerArgs("x", language="rust"),
-        "columns": TimerArgs(parse_stmts("x | x;")[0]),
-        "setup": TimerArgs("x", setup=1),
-    },
-    "nothing at all": None,
-    "keys": {7: GroupedStmts("x")},
-    ("good",): GroupedStmts("x + x"),
-})
-'''
-
-FLAWS = [
-    (("statements", "missing"), "py_stmt"),
-    (("statements", "columns"), "parse_stmts"),
-    (("statements", "shared setup"), "parse_stmts"),
-    (("statements", "own setup"), "py_setup"),
-    (("modules", "no model"), "py_model_setup"),
-    (("variants", "empty"), "py_block"),
-    (("variants", "columns"), "parse_stmts"),
-    (("explicit", "language"), "language"),
-    (("explicit", "columns"), "parse_stmts"),
-    (("explicit", "setup"), "setup"),
-    (("nothing at all",), "value"),
-    (("keys",), "key"),
-    (("good",), "label"),
-]
-
-
-def run_definition(text: str) -> dict[str, Any]:
-    """Execute a definition file as a program that loads one does."""
-    namespace: dict[str, Any] = {}
-    exec(compile(text, "suite.py", "exec"), namespace)  # noqa: S102 - definitions are code
-    return namespace
-
-
-# One error
+from instruction_counts.core.errors import DefinitionError, quoted
 
 
 @pytest.mark.parametrize(
@@ -105,19 +39,3 @@ def test_an_error_prints_its_place_what_was_found_and_what_was_expected(
 def test_a_value_is_quoted_on_one_short_line(value: object, expected: str) -> None:
     """Text stands in quotes, anything else with its type, and nothing runs on."""
     assert expected == quoted(value)
-
-
-# Many errors
-
-
-def test_every_mistake_of_a_file_is_reported_with_its_label() -> None:
-    """One run shows them all, in the order of the file."""
-    with deferring(), pytest.raises(DefinitionErrors) as caught:
-        run_definition(FLAWED)
-    assert FLAWS == [(error.label, error.field) for error in caught.value.errors]
-
-
-def test_without_deferring_the_first_mistake_is_raised_at_once() -> None:
-    """A definition that is written at a prompt fails where it is wrong."""
-    with pytest.raises(DefinitionError):
-        run_definition(FLAWED)

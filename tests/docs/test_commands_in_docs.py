@@ -6,14 +6,14 @@ their output, `text` output alone. A Python block after ``<!-- executed -->`` is
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import attrs
 import click
 import pytest
 import yaml
@@ -40,25 +40,17 @@ FOREIGN_OPTIONS = {
 """Options of valgrind, the worker, pip, mypy, mkdocs and ruff, which the docs name in code."""
 
 
-@attrs.frozen
-class Block:
-    """A fenced block of a page."""
+class Block(NamedTuple):
+    """A fenced block of a page, at its file and line."""
 
-    page: Path
-    line: int
+    place: str
     language: str
     text: str
-    executed: bool = False
-
-    @property
-    def place(self) -> str:
-        """File and line, for the name of a test and for its message."""
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
+    executed: bool
 
 
-@attrs.frozen
-class Line:
-    """A command of a block, continued lines joined."""
+class Line(NamedTuple):
+    """A command of a page, continued lines joined."""
 
     place: str
     text: str
@@ -69,9 +61,7 @@ class Line:
         lexer = shlex.shlex(self.text, posix=True, punctuation_chars="|>&;")
         lexer.whitespace_split = True
         lexer.commenters = "#"
-        words = list(lexer)
-        ends = [at for at, word in enumerate(words) if set(word) <= set("|>&;")]
-        return words[: ends[0]] if ends else words
+        return [*itertools.takewhile(lambda word: not set(word) <= set("|>&;"), lexer)]
 
     @property
     def arguments(self) -> list[str] | None:
@@ -80,22 +70,21 @@ class Line:
         return None if found is None else self.words[len(found[0].split()) :]
 
 
-def _blocks() -> Iterator[Block]:
-    fence = re.compile(
-        r"^(?P<executed><!-- executed -->\n+)?(?P<indent> *)```(?P<language>[^\n`]*)\n"
-        r"(?P<text>.*?)^(?P=indent)```$",
-        re.MULTILINE | re.DOTALL,
+FENCE = re.compile(
+    r"^(?P<executed><!-- executed -->\n+)?(?P<indent> *)```(?P<language>[^\n`]*)\n"
+    r"(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
+PROSE = {name: FENCE.sub("", text) for name, text in TEXTS.items()}
+BLOCKS = [
+    Block(
+        f"{name}:{text.count(chr(10), 0, found.start('language')) + 1}",
+        *(found["language"].strip(), found["text"], bool(found["executed"])),
     )
-    for page in PAGES:
-        content = page.read_text(encoding="utf-8")
-        for found in fence.finditer(content):
-            line = content.count("\n", 0, found.start("language")) + 1
-            yield Block(
-                page, line, found["language"].strip(), found["text"], bool(found["executed"])
-            )
-
-
-BLOCKS = list(_blocks())
+    for name, text in TEXTS.items()
+    for found in FENCE.finditer(text)
+]
 
 
 def _lines() -> Iterator[Line]:
@@ -105,9 +94,9 @@ def _lines() -> Iterator[Line]:
             yield from (Line(block.place, line[2:]) for line in shown if line.startswith("$ "))
         elif block.language == "sh":
             yield from (Line(block.place, command) for command in _commands(block.text))
-    for page in PAGES:
-        for found in re.finditer(r"`(python main\.py [^`]+)`", _prose(page)):
-            yield Line(str(page.relative_to(ROOT)), " ".join(found[1].split()))
+    for name, text in PROSE.items():
+        for found in re.finditer(r"`(python main\.py [^`]+)`", text):
+            yield Line(name, " ".join(found[1].split()))
 
 
 def _commands(text: str) -> Iterator[str]:
@@ -123,10 +112,6 @@ def _commands(text: str) -> Iterator[str]:
             yield waiting
         waiting = ""
     assert not waiting, f"a quote is never closed: {waiting}"
-
-
-def _prose(page: Path) -> str:
-    return re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 LINES = list(_lines())
@@ -162,11 +147,8 @@ def test_every_other_command_is_known() -> None:
     """A command that is not checked stands in the list above, with its reason."""
     names = re.findall(r"^([a-z-][a-z -]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     targets = {target for line in names for target in line.split()}
-    unknown = [
-        line
-        for line in LINES
-        if line.arguments is None and line.words and line.words[0] not in {*UNCHECKED, "make"}
-    ]
+    known = {*UNCHECKED, "make"}
+    unknown = [line for line in LINES if line.arguments is None and {*line.words[:1]} - known]
     made = {word for line in LINES if line.words[:1] == ["make"] for word in line.words[1:]}
 
     assert unknown == []
@@ -190,9 +172,9 @@ def test_every_option_that_is_named_exists() -> None:
     context = click.Context(main, **main.context_settings)
     known = {*_options(main, context), *FOREIGN_OPTIONS}
     named = {
-        (str(page.relative_to(ROOT)), option)
-        for page in PAGES
-        for code in re.findall(r"`([^`]+)`", _prose(page))
+        (name, option)
+        for name, text in PROSE.items()
+        for code in re.findall(r"`([^`]+)`", text)
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)
     }
 
@@ -256,18 +238,13 @@ def test_every_file_that_is_named_exists() -> None:
     """
     path = re.compile(r"`((?:instruction_counts|core|worker|tests)/[\w./-]+|[a-z_]+/[a-z_/]+\.py)`")
     link = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
-    outside = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    named = [
-        (page.name, target)
-        for pattern, pages in ((path, PAGES), (link, outside))
-        for page in pages
-        for target in pattern.findall(_prose(page))
-    ]
-
+    changes = FENCE.sub("", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    outside = [PROSE["README.md"], PROSE["CONTRIBUTING.md"], changes]
+    named = {target for text in PROSE.values() for target in path.findall(text)}
+    named |= {target for text in outside for target in link.findall(text)}
     tops = [ROOT, ROOT / "instruction_counts"]
-    assert [
-        (page, target) for page, target in named if not any((top / target).exists() for top in tops)
-    ] == []
+
+    assert [] == [target for target in named if not any((top / target).exists() for top in tops)]
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines import registry
-from instruction_counts.engines.engine import Ability
 
 
 def test_the_default_comes_first() -> None:
@@ -19,8 +18,8 @@ def test_an_unknown_engine_and_what_an_engine_cannot_do_are_refused() -> None:
     with pytest.raises(UsageError, match='unknown engine "abacus"'):
         registry.engine_named("abacus")
     with pytest.raises(UsageError, match="--pin-isa requires the fork engine"):
-        registry.require("timer", Ability.PINNED_ISA, "--pin-isa")
-    registry.require("fork", Ability.PINNED_ISA, "--pin-isa")
+        registry.require_profile("timer", "--pin-isa")
+    registry.require_profile("fork", "--pin-isa")
 
 
 def test_an_engine_cannot_be_registered_twice() -> None:

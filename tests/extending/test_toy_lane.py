@@ -9,7 +9,7 @@ import pytest
 from instruction_counts import api
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.execution.registry import lanes_named, register, unregister
+from instruction_counts.execution.local_lanes import lanes_named, register, unregister
 from tests.extending.toy_lane import ELSEWHERE
 
 SETTINGS = api.MeasurementSettings(lanes="elsewhere")

@@ -28,19 +28,13 @@ SCRAPS = st.sampled_from([*"[]{}:,-?&*!|>%@`'\"# \n\t", "a", "1", "<<", "&a ", "
 """What documents of YAML are made of."""
 
 
-BOMB = "a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" + "".join(
-    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 9)
-)
-"""A few lines that mean 9^9 values."""
-
-
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[[str], Node]:
     """Reads a text as a file ``a.yaml``."""
 
     def read_text(text: str) -> Node:
         path = tmp_path / "a.yaml"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="latin-1")
         return documents.read(path)
 
     return read_text
@@ -87,7 +81,8 @@ TRAILING_COMMA = (
         ('{"a" 1}', "a.json:1:6: $\n  found     Expecting ':' delimiter"),
         ("{a: 1}", "a.json:1:2: $\n  found     Expecting property name enclosed in double quotes"),
         ("[1]\n\n1", "a.json:3:1: $\n  found     Extra data"),
-        ("[NaN]", "NaN is not a number in JSON"),
+        *((f"[{number}]", f"{number} is not a number in JSON") for number in ("NaN", "-Infinity")),
+        ("[1e999]", "1e999 is not a number in JSON"),
         (f"[{'1' * 5000}]", "Exceeds the limit"),
         ("[" * 30_000 + "]" * 30_000, "a.json: $\n  found     more than 500 levels of nesting"),
         ('{"a": 1,\n"a": 2}', '"a" twice in a mapping'),
@@ -118,14 +113,14 @@ def test_a_node_knows_its_line_and_path(read: Callable[[str], Node]) -> None:
     ("text", "expected"),
     [
         ("a: b: c\n", "a.yaml:1:5: $\n  found     mapping values are not allowed"),
+        ("a: \xff", "a.yaml: $\n  found     the byte 0xff in line 1\n  expected  text in UTF-8"),
         ("a: 1\na: 2\n", 'a.yaml:2:1: $.a\n  found     "a" again, first in line 1'),
         ("1: 2\n", "a string as the key"),
         ("a: !!python/object:os.system x\n", "a plain value"),
         ("a: !!bool maybe\n", "a plain value"),
         ("a: !!set foo\n", "a plain value"),
         (f"a: 0x{'f' * 9_999}\n", "a plain value"),
-        ("a: &x [*x]\n", "no alias that refers to itself"),
-        (BOMB, "too many values"),
+        ("a: &x [*x]\n", "a.yaml:1:8: $\n  found     the alias *x\n  expected  a value"),
         ("a: " + "[" * 30_000 + "]" * 30_000, "a.yaml:1:103: $\n  found     more than"),
     ],
 )
@@ -141,20 +136,12 @@ def test_what_is_no_plain_yaml_is_refused_with_its_line(
 # Bytes
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.json.GZ"])
-@pytest.mark.parametrize(("most", "expected"), [(100, b"content"), (3, b"con"), (0, b"")])
-def test_a_file_is_read_up_to_a_limit(
-    tmp_path: Path, name: str, most: int, expected: bytes
-) -> None:
+@pytest.mark.parametrize("name", ["a.json", "a.json.GZ"])
+def test_a_file_is_read_up_to_a_limit(tmp_path: Path, name: str) -> None:
     """Unpacked where its name says so: few bytes can unpack to more than any memory holds."""
-    packed = name.lower().endswith(".gz")
-    (tmp_path / name).write_bytes(gzip.compress(b"content") if packed else b"content")
+    (tmp_path / name).write_bytes(gzip.compress(b"content") if "GZ" in name else b"content")
 
-    assert expected == read_bytes(tmp_path / name, most)
-
-
-def test_a_device_without_an_end_is_read_up_to_the_limit() -> None:
-    """More than one chunk of it."""
+    assert b"con" == read_bytes(tmp_path / name, 3)
     assert bytes(3 << 20) == read_bytes(Path("/dev/zero"), 3 << 20)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -42,9 +41,7 @@ class Part:
 
     name: str
     size: int = 0
-    share: float = 0.0
     colour: Colour = Colour.RED
-    is_new: bool | None = None
 
 
 @attrs.frozen
@@ -102,35 +99,6 @@ def test_all_problems_are_known_and_ten_are_shown(tmp_path: Path) -> None:
     assert str(caught.value).endswith("and 2 more\n  Do this.")
 
 
-@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 10**400])
-def test_a_number_has_an_end(number: float) -> None:
-    """Others cannot be written to JSON, or are no float."""
-    with pytest.raises(Mismatch):
-        CONVERTER.structure(number, float)
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"\xff\xfe", "1:1: $\n  found     the byte 0xff\n  expected  text in UTF-8"),
-        (b"", "found     nothing"),
-    ],
-    ids=["bytes", "empty"],
-)
-@pytest.mark.faults
-def test_hostile_files_are_refused_with_one_error(
-    tmp_path: Path, data: bytes, expected: str
-) -> None:
-    """In a moment."""
-    path = tmp_path / "a.yaml"
-    path.write_bytes(data)
-    with pytest.raises(ValidationError) as caught:
-        read_as(path, Whole, CONVERTER)
-
-    assert 1 == len(caught.value.problems)
-    assert expected in str(caught.value)
-
-
 @attrs.frozen
 class Key:
     """What stands among the fields around it."""
@@ -143,7 +111,7 @@ def halves(value: object) -> float:
     """A number in a text: ``3 halves``."""
     number, word = str(value).split()
     if word != "halves":
-        raise ValueError(f"what is {word}?")
+        raise ValueError(f"expected halves, not {word}")
     return int(number) / 2
 
 
@@ -157,10 +125,9 @@ class Form:
     seed: Annotated[int, Bounds(1, 5)] = 1
     dtype: Annotated[str, among(("float32", "float64"))] = "float32"
     shapes: Several[str] = ()
-    sizes: Annotated[Several[int], Check(len, "at least one size", "none")] = (1,)
+    sizes: Annotated[Several[int], Check(len, "at least one size")] = (1,)
     by_name: Mapping[Annotated[str, Check(str.isidentifier, "a variable")], int] = {}
-    length: Annotated[float, Parsed(halves, "so many halves")] = 0.5
-    width: Annotated[float, Parsed(halves)] = 0.5
+    length: Annotated[float, Parsed(halves)] = 0.5
     path: Path | None = None
     code: Text | Part | bool = False
     cpp: Text | Literal[False] | None = None
@@ -232,11 +199,13 @@ def test_what_is_inline_stands_among_the_fields_around_it(tmp_path: Path) -> Non
         ({"dtype": "float46"}, ["one of float32, float64; did you mean float64?"]),
         ({"dtype": []}, ["one of float32, float64"]),
         ({"shapes": [1]}, ["$.shapes[0]\n  found     1 (int)\n  expected  a string"]),
-        ({"sizes": []}, ["$.sizes\n  found     none\n  expected  at least one size"]),
+        ({"sizes": []}, ["$.sizes\n  found     [] (list)\n  expected  at least one size"]),
         ({"by_name": {"a b": 1}}, ['$.by_name["a b"]\n  found     "a b"\n  expected  a variable']),
         ({"by_name": {"y": 1, "z": 2}}, ["$.by_name.y", "$.by_name.z"]),
-        ({"length": "2 thirds"}, ['$.length\n  found     "2 thirds"\n  expected  so many halves']),
-        ({"width": "2 thirds"}, ["expected  what is thirds?"]),
+        (
+            {"length": "2 thirds"},
+            ['$.length\n  found     "2 thirds"\n  expected  halves, not thirds'],
+        ),
         ({"path": "a\0"}, ["a path without null characters"]),
         ({"path": "~no-such-user/a"}, ["a path in a home directory that exists"]),
         ({"code": 1}, ["a string, or a mapping, or true or false"]),

@@ -13,7 +13,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.engines.engine import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.engine import EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
@@ -39,7 +39,7 @@ def fake_engines(
         made = layouts if profile.layout and layouts is not None else engines
         return made[facts.build.name]
 
-    entry = register(EngineEntry("fake", "answers from a script", frozenset(Ability), make))
+    entry = register(EngineEntry("fake", "answers from a script", True, make))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUNTIME_VARIABLE, folder)
         try:

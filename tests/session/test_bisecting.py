@@ -8,7 +8,6 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -18,22 +17,22 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.core.types import Language
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.errors import BuildError
 from instruction_counts.execution.events import Silent
 from instruction_counts.report.history import bisection
 from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
-from instruction_counts.session.bisecting import Found, bisect, only_case
+from instruction_counts.session.bisecting import Found, bisect
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
-from tests.fakes import FINGERPRINT, failed, make_record
+from tests.fakes import FINGERPRINT, failed, make_case, make_record
 from tests.history.made import outcome_of
 from tests.session.fakes import FakeRecorder
 
+CASE = make_case("add", language=Language.CPP)
 RECORD = make_record("add", language=Language.CPP)
 KEY = RECORD.key
 Place = tuple[int, int, tuple[int, ...]]
@@ -56,8 +55,9 @@ class FakeBuildMeasurer(StoreBuildMeasurer):
     names: list[str] = attrs.field(factory=list)
     """Of the builds that were measured."""
 
-    def known(self, build: Build) -> Side | None:
+    def known(self, build: Build, case: Case) -> Side | None:
         """See `StoreBuildMeasurer`."""
+        del case
         if self.counts[build.name] is None:
             raise BuildError(f"{build.name} cannot import torch", "Install it.")
         return self._side(build) if build.name in self.stored else None
@@ -103,7 +103,7 @@ def measurer_of(counts: Sequence[int | str | None], **more: Any) -> FakeBuildMea
 def searched(measurer: FakeBuildMeasurer) -> Found:
     """A bisection over all builds."""
     makers = {name: functools.partial(Build, name, "/python") for name in measurer.counts}
-    return bisect(makers, KEY, measurer)
+    return bisect(makers, CASE, measurer)
 
 
 def places_in(found: Found) -> list[Place]:
@@ -174,14 +174,6 @@ def test_every_planted_change_is_found_and_no_other(example: Planted) -> None:
     assert all(change.difference.verified for change in found.changes)
 
 
-def test_builds_that_do_not_differ_take_two_measurements() -> None:
-    """Noise within the floor makes no change."""
-    measurer = measurer_of([10_000, *range(10_001, 10_059), 10_000])
-
-    assert () == searched(measurer).changes
-    assert ["b0", "b59"] == measurer.names
-
-
 def test_an_outlier_is_measured_again_once() -> None:
     """The intervals beside it are judged by what came out then."""
     measurer = measurer_of([1000] * 9, outliers={"b8": 5000})
@@ -190,12 +182,22 @@ def test_an_outlier_is_measured_again_once() -> None:
     assert 2 == measurer.names.count("b8")
 
 
-def test_one_change_takes_the_logarithm_of_the_builds() -> None:
+@pytest.mark.parametrize(
+    ("counts", "changes", "most"),
+    [
+        ([1000] * 700 + [2000] * 324, [(699, 700, ())], 2 + 10 + 2),
+        # Noise within the floor makes no change.
+        ([10_000, *range(10_001, 10_059), 10_000], [], 2),
+    ],
+)
+def test_one_change_takes_the_logarithm_of_the_builds(
+    counts: list[int], changes: list[Place], most: int
+) -> None:
     """And two measurements to verify it."""
-    measurer = measurer_of([1000] * 700 + [2000] * 324)
+    measurer = measurer_of(counts)
 
-    assert [(699, 700, ())] == places_in(searched(measurer))
-    assert len(measurer.names) <= 2 + 10 + 2
+    assert changes == places_in(searched(measurer))
+    assert len(measurer.names) <= most
 
 
 def test_each_build_is_measured_once_before_it_is_verified() -> None:
@@ -315,22 +317,3 @@ def test_json_and_csv_have_the_changes_and_the_effort() -> None:
     )
     assert ["b0", "b2", "b3"] == data["measured"]
     assert 5 == data["measurements"]
-
-
-# The case
-
-
-def test_one_case_has_to_be_selected(tmp_path: Path) -> None:
-    """Of several, the first ones are named."""
-    path = tmp_path / "cases.py"
-    path.write_text(
-        "from core.api import TimerArgs\n"
-        "BENCHMARKS = {f'case {n}': TimerArgs(f'{n}') for n in range(14)}\n"
-    )
-    assert ("case 3",) == only_case(str(path), Selection(("case 3",))).label
-    with pytest.raises(UsageError, match="14 cases match") as caught:
-        only_case(str(path), Selection(("*",)))
-
-    lines = str(caught.value).splitlines()
-    assert 12 == sum(line.startswith("  case ") for line in lines)
-    assert any(line.startswith("  …") for line in lines)

@@ -76,12 +76,12 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
         for run in (sound, marked):
             store.import_run(run)
         measurer = StoreBuildMeasurer(
-            *(ComparisonRequest("", settings=settings), store, Silent(), make_case("add")),
+            *(ComparisonRequest("", settings=settings), store, Silent()),
             probe=lambda _: FACTS,
         )
-        known = measurer.known(BUILD)
+        known = measurer.known(BUILD, make_case("add"))
         store.delete(1)
 
         assert known is not None
         assert 1 == known.run_id
-        assert measurer.known(BUILD) is None
+        assert measurer.known(BUILD, make_case("add")) is None

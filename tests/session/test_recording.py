@@ -10,7 +10,7 @@ import pytest
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Run
 from instruction_counts.execution.events import Silent
-from instruction_counts.session.recording import Recording
+from instruction_counts.session.measuring import Recording
 from tests.fakes import make_record, make_run
 from tests.session.fakes import FakeRecorder, Remarks
 

@@ -74,18 +74,6 @@ def is_elsewhere(condition: selftest.Condition) -> bool:
     return condition.another_directory or bool(condition.variables)
 
 
-def test_four_things_must_not_matter() -> None:
-    """Each has a round of its own, beside the first."""
-    found = [(of.another_directory, of.busy, bool(of.variables)) for of in CONDITIONS]
-
-    assert [
-        (False, False, False),
-        (True, False, False),
-        (False, True, False),
-        (False, False, True),
-    ] == found
-
-
 @pytest.mark.parametrize("condition", CONDITIONS[1::2], ids=["elsewhere", "environment"])
 def test_this_process_stays_as_it_is(condition: selftest.Condition) -> None:
     """Another directory and another environment last as long as a round."""

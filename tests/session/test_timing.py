@@ -87,10 +87,3 @@ def test_what_cannot_be_saved_is_not_measured(tmp_path: Path) -> None:
         time_statements(ADD, lambda: runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert 1 == len(engine.calls)
     assert content == path.read_text()
-
-
-@pytest.mark.parametrize("label", ["", "/", "a//b", " / b"])
-def test_a_label_has_to_name_something(label: str) -> None:
-    """In each of its parts."""
-    with pytest.raises(UsageError, match="is no label"):
-        Saving.at(Path("cases.py"), label)

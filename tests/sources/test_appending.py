@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
-from instruction_counts.core.errors import DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import DataError, UsageError
@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_extended_stays_as_it_is(tmp_path: Path, content: 
         ("cases.py", "x = ", "SyntaxError"),
         ("cases.py", "x = 1", "BENCHMARKS is missing"),
         ("cases.py", FLAT.replace('GroupedStmts("x")', "GroupedStmts(3)"), "expected  text"),
-        ("none/cases.py", None, "there is no folder"),
+        ("cases.txt/cases.py", None, "cannot be written: Not a directory"),
         ("../cases", None, "ends in .py"),
     ],
 )
@@ -179,10 +179,11 @@ def test_a_file_that_cannot_be_extended_is_refused_at_once(
     tmp_path: Path, name: str, content: str | None, message: str
 ) -> None:
     """Before anything is measured."""
+    (tmp_path / "cases.txt").touch()
     if content is not None:
         (tmp_path / name).write_text(content)
 
-    with pytest.raises((DataError, DefinitionErrors, UsageError), match=message):
+    with pytest.raises((DataError, DefinitionError, UsageError), match=message):
         check_appendable(tmp_path / name, [("a",)])
 
 

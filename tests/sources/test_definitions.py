@@ -14,21 +14,13 @@ import pytest
 
 from instruction_counts import core
 from instruction_counts.core import api, errors
-from instruction_counts.core.errors import DefinitionErrors
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.runtimes import torchscript
 from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import dsl_names, load
 
 WRITE: TypeAlias = Callable[[str], str]
-MISTAKES = """
-    from core.api import GroupedStmts, TimerArgs
-    BENCHMARKS = {
-        "Good": GroupedStmts("x"),
-        "Pointwise": {"add": GroupedStmts("z = x + y", signature="f(x, y) - > z")},
-        "MatMul": TimerArgs("x @ y", language="Rust"),
-    }
-"""
 LIKE_PYTORCH = Path(__file__).parents[1] / "fixtures" / "like_pytorch.py"
 
 
@@ -46,7 +38,7 @@ def write(tmp_path: Path) -> WRITE:
 
 def message_of(name: str) -> str:
     """The error that loading ``name`` gives."""
-    with pytest.raises((UsageError, DefinitionErrors)) as caught:
+    with pytest.raises((UsageError, DefinitionError)) as caught:
         load(name)
     return str(caught.value)
 
@@ -96,23 +88,25 @@ def test_two_files_of_one_name_are_not_mixed_up(
 
 
 @pytest.mark.parametrize(
-    ("place", "found", "expected"),
+    ("benchmark", "message"),
     [
-        ("['Pointwise']['add'].signature", '"f(x, y) - > z"', '"f(a, b, …) -> output"'),
-        ("['MatMul'].language", '"Rust"', 'Language.PYTHON ("python")'),
+        (
+            'GroupedStmts("z = x + y",\n    signature="f(x, y) - > z")',
+            ', line 4: signature\n  found     "f(x, y) - > z"\n  expected  "f(a, b, …) -> output"',
+        ),
+        ('TimerArgs("x @ y", language="Rust")', ', line 4: language\n  found     "Rust"\n'),
+        ('GroupedVariants(*parse_stmts("x"))', ", line 4: parse_stmts\n"),
+        ("None", ": BENCHMARKS['Pointwise']['add'].value\n  found     None (NoneType)\n"),
     ],
 )
-def test_each_mistake_names_file_place_found_and_expected(
-    write: WRITE, place: str, found: str, expected: str
+def test_a_mistake_names_file_place_found_and_expected(
+    write: WRITE, benchmark: str, message: str
 ) -> None:
-    """All of a file at once, each as if it were the only one."""
-    path = write(MISTAKES)
-    lines = message_of(path).splitlines()
-    at = lines.index(f"{path}: BENCHMARKS{place}")
+    """The line of what cannot be made, or the label of what cannot stand there."""
+    imports = "from core.api import *\nfrom core.utils import parse_stmts\n"
+    path = write(f'{imports}BENCHMARKS = {{"Pointwise": {{"add":\n{benchmark},\n}}}}\n')
 
-    assert found in lines[at + 1]
-    assert expected in lines[at + 2]
-    assert 6 == len(lines)
+    assert message_of(path).startswith(f"{path}{message}")
 
 
 # Files that cannot be run

@@ -151,7 +151,7 @@ def test_a_disk_that_has_room_again_takes_what_waited(disk: Path, tmp_path: Path
     actions: ACTIONS = {2: lambda: fill(disk), 5: (disk / "filler").unlink}
     ended = stored_in_spite_of(actions, disk / "runs.db", tmp_path)
 
-    assert ["Results can be stored again, and all of them are."] == ended.remarks.notes
+    assert ["stay in memory" in error for error in ended.remarks.errors] == [True]
 
 
 # PostgreSQL

@@ -31,7 +31,6 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.database import Database
-from instruction_counts.storage.running import RunningRuns
 from instruction_counts.storage.store import Store
 from instruction_counts.storage.tables import outcomes, runs, store_format, tags
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
@@ -245,23 +244,19 @@ def test_a_killed_run_is_called_so_and_nothing_is_left_beside_the_database(tmp_p
     assert [] == list(tmp_path.glob("*.run-*"))
 
 
-def test_a_number_can_come_again(tmp_path: Path) -> None:
-    """The database was removed and made anew; the file of a killed run was left."""
-    before, now = RunningRuns(tmp_path / "runs.db"), RunningRuns(tmp_path / "runs.db")
-    before.begin(7)
-    before.close()
-    now.begin(7)
+def test_a_run_goes_on_until_its_process_ends(tmp_path: Path) -> None:
+    """Also where its number comes again: the database was removed, the file of a killed run left.
 
-    assert not RunningRuns(tmp_path / "runs.db").is_abandoned(7)
-    assert not now.is_abandoned(7)
+    Where no file can be locked nothing is known, and a run does not fail because of it.
+    """
+    path = tmp_path / "runs.db"
+    Path(f"{path}.run-1.lock").touch()
+    Path(f"{path}.run-2.lock").mkdir()
+    with Store.open(path) as store, Store.open(path) as other:
+        numbers = [store.begin(make_run()) for _ in range(2)]
+        states = [[each.summary(number).state for number in numbers] for each in (store, other)]
 
-
-def test_where_no_file_can_be_locked_nothing_is_known(tmp_path: Path) -> None:
-    """A run does not fail because of it."""
-    runs = RunningRuns(tmp_path / "none" / "runs.db")
-    runs.begin(7)
-
-    assert not runs.is_abandoned(7)
+    assert [["running"] * 2] * 2 == states
 
 
 # Lists, names, and deleting

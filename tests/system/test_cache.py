@@ -190,13 +190,13 @@ class TestSize:
         Cache(filled, limit).entry("cases", "d", writing("x" * 100))
         assert left == "".join(sorted(path.name for path in filled.glob("cases/[!.]*")))
 
-    def test_kinds_are_counted_and_cleared_apart(self, filled: Path) -> None:
-        """As after an update of the compiler."""
+    def test_kinds_are_counted_apart_and_cleared_together(self, filled: Path) -> None:
+        """As people are shown them."""
         cache = Cache(filled)
         cache.entry("headers", "d", writing("x"))
         assert (Usage("cases", 3, 300), Usage("headers", 1, 1)) == cache.usage()
-        cache.clear("cases")
-        assert (Usage("cases", 0, 0), Usage("headers", 1, 1)) == cache.usage()
+        cache.clear()
+        assert (Usage("cases", 0, 0), Usage("headers", 0, 0)) == cache.usage()
 
     @pytest.mark.faults
     def test_what_others_put_there_stays(self, filled: Path) -> None:

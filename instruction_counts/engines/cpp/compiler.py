@@ -28,7 +28,6 @@ from instruction_counts.engines.cpp.process import (
     CompileError,
     CompilerProcesses,
     diagnosis,
-    unplaced,
 )
 from instruction_counts.engines.cpp.source import (
     PRELUDES,
@@ -93,7 +92,7 @@ class Compiler:
             CompileError: there is no C compiler, or it refuses.
         """
         source = (_NATIVE / f"{name}.c").read_text(encoding="utf-8")
-        compiler = c_compiler(self._facts.compiler, self._commands.environment)
+        compiler = c_compiler(self._commands.environment)
         if not compiler:
             failure = Failure(FailureKind.REFUSED, "there is no C compiler")
             raise CompileError(failure, "apt-get install gcc")
@@ -136,7 +135,7 @@ class Compiler:
         code, output = self._commands.run(command, folder, cores)
         if code != 0:
             remedy = _ELSEWHERE if os.strerror(errno.ENOSPC) in output else ""
-            raise CompileError(unplaced(output, code), remedy)
+            raise CompileError(diagnosis(output), remedy)
 
     # What a case is compiled from
 
@@ -266,20 +265,11 @@ def cpp_standard(torch_root: Path) -> int:
     return max([_OLDEST_STANDARD, *named])
 
 
-def c_compiler(cpp_compiler: str, environment: Mapping[str, str]) -> str:
-    """The C compiler that goes with a C++ compiler: CC, else its namesake, else any."""
+def c_compiler(environment: Mapping[str, str]) -> str:
+    """The C compiler: CC, else any."""
     path = environment.get("PATH", os.defpath)
-    names = [environment.get("CC", ""), _namesake(cpp_compiler), "gcc", "cc"]
-    found = (shutil.which(name, path=path) for name in names if name)
-    return next((name for name in found if name), "")
-
-
-def _namesake(cpp_compiler: str) -> str:
-    folder, name = os.path.split(cpp_compiler)
-    for cpp, c in (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc")):
-        if cpp in name:
-            return os.path.join(folder, name.replace(cpp, c))  # noqa: PTH118 - may be a bare name
-    return ""
+    names = filter(None, (environment.get("CC"), "gcc", "cc", "clang"))
+    return next(filter(None, (shutil.which(name, path=path) for name in names)), "")
 
 
 def headers_digest(include_paths: Sequence[str]) -> str:

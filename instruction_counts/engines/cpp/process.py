@@ -18,9 +18,8 @@ from instruction_counts.system.worker_process import ending
 _OUTPUT_CHARACTERS = 4000
 """How much of a compiler's output a failure keeps, from its end."""
 
-_ERROR = re.compile(r"^(?P<where>[^\s:][^:]*:\d+:).*?\berror: (?P<text>.*)$")
+_ERROR = re.compile(r"\berror: .*|undefined reference to .*")
 _USERS_LINE = re.compile(r"(?:^|from )(?P<part>global_setup|setup|stmt):(?P<line>\d+)\b")
-_UNDEFINED = re.compile(r"undefined reference to .*")
 _KILLED = re.compile(r"fatal error: (?P<signal>\w+) signal terminated program")
 
 
@@ -122,19 +121,20 @@ def _kill(process: subprocess.Popen[str]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def diagnosis(output: str, source: CppSource) -> Failure:
-    """The first error of a compiler's output, placed at the user's line that leads to it.
+def diagnosis(output: str, source: CppSource | None = None) -> Failure:
+    """The first error of a compiler's output, placed at the line of ``source`` that leads to it.
 
     An error in a header is placed at the line that included it or asked for an instantiation,
     which compilers name on a line before.
     """
     lines = output.splitlines()
     for number, line in enumerate(lines):
-        error = _ERROR.match(line)
+        error = _ERROR.search(line)
         if error:
-            place, code = _users_line([line, *reversed(lines[:number])], source)
-            return _failure(FailureKind.COMPILE, f"error: {error['text']}", output, place, code)
-    return _failure(FailureKind.COMPILE, "the C++ compiler failed", output)
+            before = [line, *reversed(lines[:number])]
+            place, code = ("", "") if source is None else _users_line(before, source)
+            return _failure(FailureKind.COMPILE, error[0], output, place, code)
+    return _failure(FailureKind.COMPILE, "the compiler failed", output)
 
 
 def _users_line(lines: Sequence[str], source: CppSource) -> tuple[str, str]:
@@ -146,14 +146,6 @@ def _users_line(lines: Sequence[str], source: CppSource) -> tuple[str, str]:
             code = written[number - 1].strip() if number <= len(written) else ""
             return f"{found['part']} line {number}", code
     return "", ""
-
-
-def unplaced(output: str, code: int) -> Failure:
-    """How a compiler failed whose output names no line of the user, by its exit code."""
-    undefined = _UNDEFINED.search(output)
-    errors = [line for line in output.splitlines() if "error: " in line]
-    first = (errors or [f"the compiler failed with {code}"])[0]
-    return _failure(FailureKind.COMPILE, f"error: {undefined[0]}" if undefined else first, output)
 
 
 def _failure(

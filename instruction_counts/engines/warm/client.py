@@ -42,6 +42,10 @@ _MOST = 4
 """Holders at a time: each has two servers, of a gigabyte together."""
 
 
+class HolderGoneError(WorkerError):
+    """The process that held the servers cannot be asked any more."""
+
+
 class WarmServers:
     """The servers of one build and profile, in a holder that is found or started when needed.
 
@@ -113,7 +117,7 @@ class WarmServers:
             with self._lock:
                 self._leave()
             why = "the server was closed" if self.is_closed else f"no warm server: {error}"
-            raise WorkerError(Failure(FailureKind.EXIT, why)) from error
+            raise HolderGoneError(Failure(FailureKind.EXIT, why)) from error
         for text in answer["notices"]:
             self._notice(text)
         if answer["status"] == "ok":
@@ -183,6 +187,7 @@ class WarmServer:
         self._servers = servers
         self._which = {"role": role, "prepared_by": prepared_by}
         self._warmed_up: dict[str, Any] = {}
+        self._is_there = False
         self.cores: Sequence[int] = ()
         """Where it gets ready, if it has to; its children have cores of their own."""
 
@@ -204,12 +209,15 @@ class WarmServer:
 
     @property
     def folder(self) -> Path:
-        """Where its children leave what they dump; of a server that is ready."""
+        """Where its children leave what they dump."""
+        if not self._is_there:
+            self.warm_up()
         return Path(self._warmed_up["folder"])
 
     def warm_up(self) -> None:
         """See that the server can fork; see `ForkServer.warm_up`."""
         self._warmed_up = self._ask("warm_up")
+        self._is_there = True
 
     def run(
         self,
@@ -217,16 +225,14 @@ class WarmServer:
         timeout_s: float,
         files: Mapping[str, Path] | None = None,
         made: Mapping[str, Path] | None = None,
-        left_running: Callable[[int], None] = lambda _: None,
     ) -> dict[str, Any]:
         """See `ForkServer.run`; the task ends when this process does."""
-        if not self._warmed_up:
+        if not self._is_there:
             self.warm_up()
         given, wanted = (
             {name: str(path) for name, path in (paths or {}).items()} for paths in (files, made)
         )
         answer = self._ask("run", task=task, timeout_s=timeout_s, files=given, made=wanted)
-        left_running(answer["left_running"])
         found: dict[str, Any] = answer["answer"]
         return found
 
@@ -238,9 +244,8 @@ class WarmServer:
         try:
             asked = {"do": what, **self._which, "cores": [*self.cores], **request}
             return self._servers.ask(asked)
-        except WorkerError:
-            # Another holder would have other folders.
-            self._warmed_up = {}
+        except HolderGoneError:
+            self._is_there = False  # another holder has other folders
             raise
 
 

@@ -183,13 +183,12 @@ class Holder:
         files: Mapping[str, str] | None,
         made: Mapping[str, str] | None,
     ) -> dict[str, Any]:
-        left: list[int] = []
         given, wanted = (
             {name: Path(path) for name, path in (paths or {}).items()} for paths in (files, made)
         )
         server = self._server(role, prepared_by, cores)
-        answer = server.run(task, timeout_s, given, wanted, left.append, connection.fileno())
-        return {"status": "ok", "answer": answer, "left_running": sum(left)}
+        answer = server.run(task, timeout_s, given, wanted, connection.fileno())
+        return {"status": "ok", "answer": answer}
 
     def _retire(self, _: socket.socket) -> dict[str, Any]:
         """End as soon as nobody uses it; nobody new finds it."""

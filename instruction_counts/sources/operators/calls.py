@@ -92,51 +92,29 @@ def calls(entry: OperatorEntry, overrides: Overrides) -> Iterator[Call]:
         UsageError: an input is named that the entry has not, or has too few dimensions for what
             is an index into it.
     """
-    asked: list[tuple[str, str, Mapping[str, Shape]]] = [
-        (variant, variant, {}) for variant in entry.variants if variant in overrides.variants
-    ]
     if overrides.inputs:
         asked = [
             (
                 entry.usual_variant,
-                ", ".join(f"{name}={list(shape)}" for name, shape in shapes.items()),
-                shapes,
+                ", ".join(f"{name}={list(shape)}" for name, shape in at.items()),
+                at,
             )
-            for shapes in overrides.inputs
+            for at in overrides.inputs
         ]
+    else:
+        asked = [(name, name, {}) for name in entry.variants if name in overrides.variants]
     for dtype in (overrides.dtypes if entry.follows_dtype else ()) or ("",):
         for variant, label, shapes in asked:
-            yield _call(entry, variant, label, shapes, dtype, overrides.seed)
+            values, arguments = _made(entry, variant, shapes, dtype)
+            first = [name for name in entry.inputs if name not in entry.positional]
+            positional = tuple(arguments.pop(name) for name in (*first, *entry.positional))
+            yield Call(entry, label, dtype, overrides.seed, values, positional, arguments)
 
 
-def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape], ...]:
-    """Which shapes go together: those at one position; a single one goes with all.
-
-    Raises:
-        UsageError: two inputs have several shapes each, and not as many.
-    """
-    lengths = {name: len(several) for name, several in shapes.items() if len(several) > 1}
-    if len(set(lengths.values())) > 1:
-        counts = ", ".join(f"{number} of {name}" for name, number in lengths.items())
-        raise UsageError(
-            f"Shapes are paired up, but their numbers differ: {counts}",
-            "Give each input either one shape or as many as the others.",
-        )
-    count = max(lengths.values(), default=1 if shapes else 0)
-    return tuple(
-        {name: several[place % len(several)] for name, several in shapes.items()}
-        for place in range(count)
-    )
-
-
-def _call(
-    entry: OperatorEntry,
-    variant: str,
-    label: str,
-    shapes: Mapping[str, Shape],
-    dtype: str,
-    seed: int,
-) -> Call:
+def _made(
+    entry: OperatorEntry, variant: str, shapes: Mapping[str, Shape], dtype: str
+) -> tuple[tuple[Value, ...], dict[str, Any]]:
+    """The tensors of a call, and its arguments by their names."""
     for name in shapes.keys() - entry.tensors.keys():
         raise UsageError(
             f'{entry.name} has no tensor "{name}"',
@@ -158,16 +136,28 @@ def _call(
             for variable, part in parts.items()
         )
         arguments[name] = tuple(map(Ref, parts))
-    arguments |= {name: at(value, variant) for name, value in entry.kwargs.items()}
-    first = [name for name in entry.inputs if name not in entry.positional]
-    return Call(
-        entry=entry,
-        variant=label,
-        dtype=dtype,
-        seed=seed,
-        values=tuple(values),
-        positional=tuple(arguments.pop(name) for name in [*first, *entry.positional]),
-        keywords=arguments,
+    return tuple(values), arguments | {
+        name: at(value, variant) for name, value in entry.kwargs.items()
+    }
+
+
+def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape], ...]:
+    """Which shapes go together: those at one position; a single one goes with all.
+
+    Raises:
+        UsageError: two inputs have several shapes each, and not as many.
+    """
+    lengths = {name: len(several) for name, several in shapes.items() if len(several) > 1}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{number} of {name}" for name, number in lengths.items())
+        raise UsageError(
+            f"Shapes are paired up, but their numbers differ: {counts}",
+            "Give each input either one shape or as many as the others.",
+        )
+    count = max(lengths.values(), default=1 if shapes else 0)
+    return tuple(
+        {name: several[place % len(several)] for name, several in shapes.items()}
+        for place in range(count)
     )
 
 

@@ -1,18 +1,23 @@
-"""The code of a call: how its tensors are drawn, in either language, and the call in Python.
+"""The code of a call in either language: how its tensors are drawn, and the call itself.
 
 The same seed draws the same values in both languages. Some dtypes have no random kernels in older
 builds, so values of these are drawn in float32 and converted. A positive definite matrix is
 a·aᴴ/n + 1, a triangular one has ones on its diagonal; both stay well-conditioned at any size.
+
+C++ is derived from the schema that torch publishes, so that one entry serves both languages. The
+C++ function of a schema has its arguments in the schema's order and no names, so whatever stands
+before the last argument that is given is written out with its default.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from instruction_counts.core.types import Language
 from instruction_counts.sources.operators.calls import Call, Ref, Value
+from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
 from instruction_counts.sources.operators.entries import COMPLEX, DEFAULT_DTYPE
 
 CPP_DTYPES = {
@@ -144,3 +149,109 @@ def _literal(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     return repr(value)
+
+
+# The call in C++
+
+_LISTS = {"Tensor": "at::TensorList", "int": "at::IntArrayRef"}
+
+
+def cpp_expression(call: Call, schemas: Schemas) -> tuple[str, str]:
+    """The call, from the schema that fits its arguments; without one empty, and the reason."""
+    entry = call.entry
+    if isinstance(entry.cpp, str):
+        return entry.cpp, ""
+    if entry.cpp is False:
+        return "", entry.note or "the entry states that there is none"
+    if entry.python is not None:
+        return "", "the entry has Python code of its own, so it needs C++ code, too"
+    name = native_name(entry.name)
+    for schema in schemas.get(name, ()):
+        bound = _bind(schema, call)
+        if bound is not None and entry.overload in {None, schema.overload}:
+            text = _cpp_called(call, schema, bound)
+            if entry.output is not None:
+                is_tuple = len(schema.returns) > 1
+                text = (
+                    f"std::get<{entry.output}>({text})" if is_tuple else f"{text}[{entry.output}]"
+                )
+            return text, ""
+    return "", f"no schema of aten::{name} fits its arguments"
+
+
+def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:
+    """The arguments by the schema's names, as Python would bind them; None where they do not."""
+    known = {argument.name: argument for argument in schema.arguments}
+    places = [argument.name for argument in schema.arguments if not argument.kwarg_only]
+    written = [argument.name for argument in schema.arguments if argument.is_write]
+    bound = dict(zip(places, call.positional, strict=False)) | dict(call.keywords)
+    is_called = (
+        len(bound) == len(call.positional) + len(call.keywords)  # each is named once
+        and bound.keys() <= known.keys()
+        and all(argument.has_default or argument.name in bound for argument in schema.arguments)
+        and all(_fits(known[name].type, value) for name, value in bound.items())
+    )
+    # A schema that changes what the operator leaves as it is is an overload for ``out``.
+    return bound if is_called and not written[1 if call.entry.in_place else 0 :] else None
+
+
+def _fits(kind: str, value: Any) -> bool:
+    if kind.startswith("Optional["):
+        return value is None or _fits(kind[9:-1], value)
+    if kind.startswith("List["):
+        below = kind[5:-1]
+        if below not in _LISTS:
+            return False
+        # A single int stands for a list of one, or of equal ones.
+        if isinstance(value, tuple):
+            return all(_fits(below, item) for item in value)
+        return below == "int" and _fits(below, value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return {
+        "Tensor": isinstance(value, Ref),
+        "int": type(value) is int,
+        "float": is_number,
+        "number": is_number,
+        "bool": isinstance(value, bool),
+        "ScalarType": isinstance(value, str) and value.removeprefix("torch.") in CPP_DTYPES,
+        "str": isinstance(value, str) and not value.startswith("torch."),
+    }.get(kind, False)
+
+
+def _cpp_called(call: Call, schema: Schema, bound: Mapping[str, Any]) -> str:
+    def text(argument: Argument) -> str:
+        default = argument.default
+        default = tuple(default) if isinstance(default, list) else default
+        return _cpp_value(bound.get(argument.name, default), argument.type)
+
+    kept = list(schema.arguments)
+    while kept and kept[-1].name not in bound:
+        kept.pop()
+    arguments = [text(argument) for argument in kept]
+    if call.entry.is_method:
+        receiver = arguments.pop(0)
+        return f"{receiver}.{schema.name}({', '.join(arguments)})"
+    return f"torch::{schema.name}({', '.join(arguments)})"
+
+
+def _cpp_value(value: Any, kind: str) -> str:  # noqa: PLR0911 - one for each kind
+    if value is None:
+        return "c10::nullopt" if kind != "Tensor" else "torch::Tensor()"
+    kind = kind.removeprefix("Optional[").removesuffix("]") if "Optional[" in kind[:9] else kind
+    if isinstance(value, Ref):
+        return value.name
+    if kind.startswith("List["):
+        kind, parts = kind[5:].removesuffix("]"), value if isinstance(value, tuple) else (value,)
+        texts = ", ".join(_cpp_value(part, kind) for part in parts)
+        return f"{_LISTS[kind]}({{{texts}}})" if parts else f"{_LISTS[kind]}()"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        name = value.removeprefix("torch.")
+        if value.startswith("torch.") or name in CPP_DTYPES:
+            return CPP_DTYPES[name]
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if kind == "float" or isinstance(value, float):
+        return {math.inf: "INFINITY", -math.inf: "-INFINITY"}.get(value, repr(float(value)))
+    return str(value)

@@ -32,25 +32,14 @@ LARGEST_SEED = 2**63 - 1
 """That every torch takes, in Python and in C++."""
 
 DISTRIBUTIONS = (
-    "normal",
-    "uniform",
-    "integers",
-    "bernoulli",
-    "zeros",
-    "ones",
-    "arange",
-    "sorted",
-    "permutation",
-    "positive_definite",
-    "lower_triangular",
+    *("normal", "uniform", "integers", "bernoulli", "zeros", "ones", "arange", "sorted"),
+    *("permutation", "positive_definite", "lower_triangular"),
 )
 
 TAKEN = frozenset(
-    {
-        *("out", "gradient", "torch"),
-        # Around scripted calls; see core.runtimes.
-        *("_", "range", "jit_model", "ivalue_inputs", "warm_up_call", "warm_up_inputs"),
-    }
+    """
+    out gradient torch _ range jit_model ivalue_inputs warm_up_call warm_up_inputs
+    """.split()  # noqa: SIM905 - as below; see core.runtimes
 )
 """Names that the code around a call uses."""
 
@@ -80,19 +69,11 @@ _OVERLOAD = re.compile(r"\w*")
 
 Variants: TypeAlias = Annotated[
     Mapping[Annotated[str, among(VARIANTS)], T],
-    Check(len, f"a value for at least one of {', '.join(VARIANTS)}", "none"),
+    Check(len, f"a value for at least one of {', '.join(VARIANTS)}"),
 ]
 Families: TypeAlias = Mapping[str, Variants[tuple[Count, ...]]]
-_families: ContextVar[Families | None] = ContextVar("families")
-"""The shapes that have names, while the entries of their file are read; None if they are wrong."""
-
-
-def families(value: Any) -> Families:
-    """The shapes that a file gives names to; inputs that are read from now on can name them."""
-    _families.set(None)
-    found: Families = CONVERTER.structure(value, Families)  # type: ignore[type-abstract]
-    _families.set(found)
-    return found
+FAMILIES: ContextVar[Families] = ContextVar("families")
+"""The shapes that have names, while the entries of their file are read."""
 
 
 @attrs.frozen
@@ -164,9 +145,7 @@ Drawn: TypeAlias = Annotated[Distribution, Parsed(_distribution)]
 
 def _shape(value: Any) -> Shape | ByVariant:
     if isinstance(value, str):
-        known = _families.get()
-        if known is None:
-            return ()
+        known = FAMILIES.get()
         if value not in known:
             raise Mismatch(one_of(known, value))
         return ByVariant(known[value])
@@ -187,11 +166,6 @@ class Tensor:
     """None is what is usual for the dtype."""
     requires_grad: bool | None = None
     """None if and only if it can, where the operator differentiates."""
-
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether its dtype has gradients."""
-        return (self.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX)
 
 
 Input: TypeAlias = Tensor | tuple[Tensor, ...]
@@ -303,13 +277,11 @@ class OperatorEntry(Stated):
     @property
     def differentiates(self) -> bool:
         """Whether there is a backward pass, unless another dtype is asked for."""
-        return self.can_differentiate if self.autograd is None else self.autograd
-
-    @property
-    def can_differentiate(self) -> bool:
-        """Whether an input can have a gradient, and stays as it is."""
+        if self.autograd is not None:
+            return self.autograd
         return not self.in_place and any(
-            tensor.is_differentiable and tensor.requires_grad is not False
+            (tensor.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX)
+            and tensor.requires_grad is not False
             for _, tensor in each_tensor(self.inputs)
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import attrs
 
@@ -14,20 +14,19 @@ from instruction_counts.reading.documents import one_of, read
 from instruction_counts.reading.structure import (
     Check,
     Mismatch,
-    Parsed,
     located,
     require_version,
     structured,
 )
 from instruction_counts.sources.operators.entries import (
     CONVERTER,
+    FAMILIES,
     SIZE,
     Families,
     OperatorEntry,
     Stated,
     at,
     each_tensor,
-    families,
     has_dimension,
 )
 from instruction_counts.sources.operators.sizes import sizes_in
@@ -43,11 +42,11 @@ _NAMES = (
 
 @attrs.frozen(kw_only=True)
 class _File:
-    shapes: Annotated[Families, Parsed(families)] = attrs.field(factory=lambda: families({}))
-    """Read first, since operators name them."""
+    shapes: Any = None
+    """Read before, since operators name them."""
     operators: Annotated[
         Mapping[Annotated[str, Check(_NAME.fullmatch, _NAMES)], Stated],
-        Check(len, "at least one operator", "none"),
+        Check(len, "at least one operator"),
     ]
 
 
@@ -62,7 +61,8 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
             does not go together.
     """
     root = read(path, _REMEDY)
-    families({})
+    named = root.below("shapes")
+    FAMILIES.set(structured(named, Families, CONVERTER) if named.steps else {})  # type: ignore[type-abstract]
     file = structured(root, _File, CONVERTER)
     entries = [
         OperatorEntry(
@@ -90,7 +90,13 @@ def _mistakes(entry: OperatorEntry) -> Iterator[Mismatch]:
     if not entry.variants:
         yield Mismatch("at least one variant shared by all shapes and values", "no shared variant")
     yield from _mistakes_of_indices(entry)
-    yield from _mistakes_of_names(entry)
+    for name in entry.inputs.keys() & entry.kwargs.keys():
+        yield Mismatch(f"a name other than {name}, which is also an input", at=("kwargs", name))
+    known = [*entry.inputs, *entry.kwargs]
+    for place, name in enumerate(entry.positional):
+        if name not in known or name in entry.positional[:place]:
+            expected = one_of(known, name) if name not in known else "unique names"
+            yield Mismatch(expected, at=("positional", place))
     for name in entry.scale.keys() - entry.tensors.keys():
         yield Mismatch(one_of(entry.tensors, name), f'"{name}"', ("scale", name))
     if entry.scale and not any(SIZE in shape for shape in entry.scale.values()):
@@ -100,17 +106,6 @@ def _mistakes(entry: OperatorEntry) -> Iterator[Mismatch]:
             sizes_in(entry.sizes)
         except UsageError as error:
             yield Mismatch(error.remedy, at=("sizes",))
-
-
-def _mistakes_of_names(entry: OperatorEntry) -> Iterator[Mismatch]:
-    for name in entry.inputs.keys() & entry.kwargs.keys():
-        yield Mismatch(f"a name other than {name}, which is also an input", at=("kwargs", name))
-    known = [*entry.inputs, *entry.kwargs]
-    for place, name in enumerate(entry.positional):
-        if name not in known:
-            yield Mismatch(one_of(known, name), at=("positional", place))
-        elif name in entry.positional[:place]:
-            yield Mismatch("unique names", at=("positional", place))
 
 
 def _mistakes_of_indices(entry: OperatorEntry) -> Iterator[Mismatch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.reading.documents import one_of
 from instruction_counts.sources.inputs import parse_input
-from instruction_counts.sources.operators import code, cpp_code
+from instruction_counts.sources.operators import code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls, together
 from instruction_counts.sources.operators.catalogue import Schemas, load_schemas
 from instruction_counts.sources.operators.entries import DTYPES, VARIANTS, OperatorEntry, Shape
@@ -49,7 +49,7 @@ class OperatorSource:
     overrides: Overrides = attrs.field(factory=Overrides)
     file: Path = attrs.field(factory=standard_file)
     note: Callable[[str], None] = attrs.field(default=lambda _: None, eq=False, repr=False)
-    """Receives what is asked for and these operators do not have."""
+    """Receives which of these operators have none of the shapes that are asked for."""
 
     def cases(self) -> tuple[Case, ...]:
         """The cases of these operators.
@@ -60,12 +60,12 @@ class OperatorSource:
         """
         entries = selected(read_operators(self.file), self.patterns)
         schemas = load_schemas(default_build(), Cache())
-        made = definitions_of(
-            (call for entry in entries for call in calls(entry, self.overrides)), schemas
-        )
-        for line in remarks(entries, self.overrides, made.values()):
-            self.note(line)
-        return materialize(made)
+        made = {entry.name: list(calls(entry, self.overrides)) for entry in entries}
+        if without := [name for name, several in made.items() if not several]:
+            more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
+            self.note(f"not of the shapes asked for: {', '.join(without[:_NAMED])}{more}")
+        every = (call for several in made.values() for call in several)
+        return materialize(definitions_of(every, schemas))
 
 
 def operators(
@@ -88,7 +88,7 @@ def operators(
             several cases, and those of several inputs are paired up.
         seed: of the inputs' values.
         file: a file of operators; by default the one that comes with this program.
-        note: receives what is asked for and these operators do not have.
+        note: receives which of these operators have none of the shapes that are asked for.
 
     Raises:
         UsageError: a shape or a dtype is not known, or shapes are given in both ways.
@@ -124,28 +124,6 @@ def shapes_of(texts: Iterable[str]) -> dict[str, list[Shape]]:
             )
         inputs.setdefault(given.name, []).append(given.shape)
     return inputs
-
-
-def remarks(
-    entries: Iterable[OperatorEntry], overrides: Overrides, made: Iterable[GroupedBenchmark]
-) -> Iterator[str]:
-    """A line for each thing that operators have not: a shape, a dtype to be asked for, C++."""
-    without = {
-        f"no shape {variant}": [entry.name for entry in entries if variant not in entry.variants]
-        for variant in overrides.variants
-        # All are asked for where an entry may have any.
-        if not overrides.inputs and not set(VARIANTS) <= set(overrides.variants)
-    }
-    if overrides.dtypes:
-        own = "no input whose dtype can change"
-        without[own] = [entry.name for entry in entries if not entry.follows_dtype]
-    operators = [group.subject for group in made if isinstance(group.subject, Operator)]
-    without["no C++"] = [operator.name for operator in operators if operator.no_cpp]
-    for what, several in without.items():
-        names = list(dict.fromkeys(several))
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        if names:
-            yield f"{what}: {', '.join(names[:_NAMED])}{more}"
 
 
 def selected(
@@ -209,18 +187,15 @@ def definitions_of(
 def _group(call: Call, schemas: Schemas, num_threads: tuple[int, ...]) -> GroupedBenchmark:
     entry = call.entry
     output = None if entry.in_place else OUTPUT
-    python, cpp = code.expression(call), cpp_code.expression(call, schemas)
-    cpp_stmt, cpp_setup, no_cpp = None, "", ""
-    if isinstance(cpp, str):
-        cpp_stmt = f"auto {output} = {cpp};" if output else f"{cpp};"
-        cpp_setup = code.setup(call, Language.CPP, cpp)
-    else:
-        no_cpp = cpp.reason
+    python = code.expression(call)
+    cpp, no_cpp = code.cpp_expression(call, schemas)
+    cpp_stmt = f"auto {output} = {cpp};" if output else f"{cpp};"
+    cpp_setup = code.setup(call, Language.CPP, cpp) if cpp else ""
     names = ", ".join(value.name for value in call.values)
     try:
         return GroupedStmts(
             f"{output} = {python}" if output else python,
-            cpp_stmt,
+            cpp_stmt if cpp else None,
             GroupedSetup(code.setup(call, Language.PYTHON, python), cpp_setup),
             signature=f"f({names}) -> {output}",
             torchscript=entry.torchscript,

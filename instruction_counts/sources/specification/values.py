@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import attrs
 
 from instruction_counts.builds.configured import Builds
-from instruction_counts.domain.bounds import DURATION, Bounds, Count, Positive, seconds_of
+from instruction_counts.domain.bounds import Bounds, Count, Positive, seconds_of
 from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import (
     Check,
@@ -63,7 +63,7 @@ class Input:
     """
 
     shapes: Annotated[tuple[Shape, ...], Parsed(_shapes)] = attrs.field(alias="shape")
-    dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] | None = attrs.field(
+    dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES))] | None = attrs.field(
         default=None, alias="dtype"
     )
     distribution: Drawn | None = None
@@ -243,10 +243,10 @@ def _reporters(value: Any) -> Reporters:
 class File:
     """A whole file."""
 
-    benchmarks: Annotated[tuple[Entry, ...], Check(len, "at least one benchmark", "none")]
+    benchmarks: Annotated[tuple[Entry, ...], Check(len, "at least one benchmark")]
     name: Text = ""
     builds: Builds = ()
-    timeout: Annotated[float, Parsed(seconds_of, DURATION)] | None = None
+    timeout: Annotated[float, Parsed(seconds_of)] | None = None
     seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
     reporters: Annotated[Reporters, Parsed(_reporters)] = Reporters()
 

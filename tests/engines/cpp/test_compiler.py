@@ -509,18 +509,11 @@ def test_the_standard_is_the_one_of_torchs_extensions(
 
 
 @pytest.mark.parametrize(
-    ("compiler", "variables", "expected"),
-    [
-        ("/usr/bin/g++", {}, "/usr/bin/gcc"),
-        ("/usr/bin/c++", {}, "/usr/bin/cc"),
-        ("/usr/bin/g++", {"CC": "cc"}, "/usr/bin/cc"),
-        ("/opt/none/bin/x86_64-conda-g++", {}, "/usr/bin/gcc"),
-        ("", {}, "/usr/bin/gcc"),
-        ("", {"PATH": "/nowhere"}, ""),
-    ],
+    ("variables", "expected"),
+    [({}, "/usr/bin/gcc"), ({"CC": "cc"}, "/usr/bin/cc"), ({"PATH": "/nowhere"}, "")],
 )
-def test_the_c_compiler_goes_with_the_cpp_compiler(
-    compiler: str, variables: dict[str, str], expected: str
+def test_the_c_compiler_is_the_one_of_the_environment_or_any(
+    variables: dict[str, str], expected: str
 ) -> None:
-    """CC first, then its namesake, then any."""
-    assert expected == c_compiler(compiler, {"PATH": "/usr/bin", **variables})
+    """CC first."""
+    assert expected == c_compiler({"PATH": "/usr/bin", **variables})

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from instruction_counts.cli import main
 
 
-def run(tmp_path: Path, *args: str) -> list[dict[str, Any]]:
-    """The cases of a run of ``main.py`` with these arguments."""
-    output = tmp_path / "result.json"
-    code = main(["run", *args, "--output", str(output), "--db", str(tmp_path / "runs.db")])
-    cases: list[dict[str, Any]] = json.loads(output.read_text(encoding="utf-8"))["cases"]
-    assert 0 == code, cases
-    assert {"ok"} == {case["outcome"]["status"] for case in cases}, cases
-    return cases
-
-
 def test_operators_can_be_listed_with_overrides(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each dtype gives cases of its own."""
+    """Each dtype gives cases of its own; what has no shape that was asked for is named."""
     args = ["list", "--operators", "torch.add", "--dtype", "float64", "--dtype", "int32"]
+    args += ["--operators", "torch.eye", "--shape", "skewed"]
     assert main([*args, "--runtime", "eager", "--language", "python", "--autograd", "forward"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "arithmetic/torch.add/typical/float64",
-        "arithmetic/torch.add/typical/int32",
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [
+        "arithmetic/torch.add/skewed/float64",
+        "arithmetic/torch.add/skewed/int32",
     ]
+    assert "not of the shapes asked for: torch.eye\n" in captured.err
 
 
 @pytest.mark.parametrize(

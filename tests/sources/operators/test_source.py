@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.calls import Overrides, calls
-from instruction_counts.sources.operators.entries import VARIANTS, ByVariant, OperatorEntry, Tensor
+from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry, Tensor
 from instruction_counts.sources.operators.source import (
     definitions_of,
     operators,
-    remarks,
     selected,
 )
 from tests.sources.operators.made import entry
@@ -61,49 +59,6 @@ def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: s
     """So that the next try is right."""
     with pytest.raises(UsageError, match=rf"No operator matches '{pattern}'\. Near: .*{near}"):
         selected(ENTRIES, (pattern,))
-
-
-TWO_SHAPES = Tensor(ByVariant({"small": (2,), "typical": (8,)}), "int64")
-STATED = entry("torch.not", inputs={"input": TWO_SHAPES}, cpp="~input")
-
-
-@pytest.mark.parametrize(
-    ("names", "changes", "asked", "expected"),
-    [
-        # A few by name; those that have the shape are measured.
-        (
-            "abcd",
-            {},
-            {"variants": ("small", "skewed")},
-            ["no shape skewed: torch.a, torch.b, torch.c and 1 more"],
-        ),
-        # Of all shapes an operator may lack any: nothing was asked for that it has not.
-        ("a", {}, {"variants": VARIANTS}, []),
-        (
-            "a",
-            {},
-            {"dtypes": ("float64",)},
-            ["no input whose dtype can change: torch.a"],
-        ),
-        # Once, however many of their shapes are measured.
-        (
-            "ab",
-            {"cpp": False},
-            {"variants": VARIANTS},
-            ["no C++: torch.a, torch.b"],
-        ),
-    ],
-    ids=["shape", "all shapes", "dtype", "C++"],
-)
-def test_what_operators_do_not_have_is_reported(
-    names: str, changes: dict[str, Any], asked: dict[str, Any], expected: list[str]
-) -> None:
-    """They are measured as they are."""
-    entries = [attrs.evolve(STATED, name=f"torch.{name}", **changes) for name in names]
-    overrides = Overrides(**asked)
-    made = definitions_of((call for each in entries for call in calls(each, overrides)), {})
-
-    assert expected == list(remarks(entries, overrides, made.values()))
 
 
 def test_operators_are_asked_for_as_options_ask_for_them() -> None:
