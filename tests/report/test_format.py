@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
+from instruction_counts.domain.outcomes import Times
 from instruction_counts.report import format as fmt
 
 
@@ -21,3 +23,16 @@ from instruction_counts.report import format as fmt
 def test_durations_have_three_digits_and_a_unit(seconds: float, expected: str) -> None:
     """The unit in which they are at least one, after rounding."""
     assert expected == fmt.duration(seconds)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (None, ""),
+        (attrs.evolve(Times.of([2e-6], 1), iqr_s=1e-6), 0.5),
+        (Times.of([0.0], 1), ""),
+    ],
+)
+def test_the_spread_is_relative_to_the_median(times: Times | None, expected: float | str) -> None:
+    """Where there is one."""
+    assert expected == fmt.spread_cell(times).value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from instruction_counts.analysis.operators import fit
 from instruction_counts.history.steps import Level
-from instruction_counts.report.plots import levels
+from instruction_counts.report.plots import Curve, curves, levels
 
 COUNTS = [1000, 1000, 9000, 1000, 1200, 1200]
 LINES = [Level(0, 4, 1000, ()), Level(4, 6, 1200, ())]
@@ -30,3 +31,14 @@ def test_counts_at_one_level_are_one_line(count: int) -> None:
     level = Level(0, 2, count, ())
 
     assert [f"{count:>6,} ┤  •───•"] == list(levels([count, count], (), [level], 80))
+
+
+def test_curves_show_their_counts_fits_and_titles() -> None:
+    """On two logarithmic axes, with a marker for each; nothing counted is no plot."""
+    counts = {2**power: 500 + 3 * 2**power for power in range(8)}
+    found = [Curve("Python", counts, fit(counts)), Curve("C++", {64: 50})]
+    text = "\n".join(curves("add: instructions", "N", found))
+
+    for part in ("add: instructions", "●● Python", "○○ C++", "··●··"):
+        assert part in text
+    assert [] == list(curves("add", "N", []))

@@ -207,6 +207,14 @@ def test_a_name_that_is_too_long_stands_above_its_figures() -> None:
     assert ["1,000", "2,000", "+1,000", "+100.00%"] == lines[2].split()
 
 
+def test_columns_in_which_nothing_is_known_are_left_out() -> None:
+    """But for the first, which names the rows."""
+    table = Table("t", "", COLUMNS, [Row(["", 1, None, 0, "", ""])]).without_empty_columns()
+
+    assert ["case", "base", "change"] == [column.key for column in table.columns]
+    assert ["", 1, 0] == [cell.value for cell in table.rows[0].cells]
+
+
 def test_groups_stand_above_their_columns_and_bars_behind_the_rows() -> None:
     """A remark is behind the bar."""
     table = Table(
