@@ -46,11 +46,11 @@ def named(*runs: Run) -> list[tuple[str, Run]]:
 
 def test_merged_shards_equal_one_run_of_everything(tmp_path: Path) -> None:
     """In whatever order they are named: failures, builds, costs and the order of cases included."""
-    runs = (measured(Shard(number, 4)) for number in (3, 1, 4, 2))
     files = []
-    for run in runs:
-        (tmp_path / "shard.json").write_text(to_json(run))
-        files.append(read_json(tmp_path / "shard.json"))
+    for number in (3, 1, 4, 2):
+        path = tmp_path / f"{number}.json"
+        path.write_text(to_json(measured(Shard(number, 4))))
+        files.append(read_json(path))
 
     assert measured() == merge(named(*files))
     assert all(0 < len(run.cases) < 2 * len(CASES) for run in files)
