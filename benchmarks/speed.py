@@ -4,7 +4,9 @@
 
 A fixed sample of six cases (2 Python, 2 C++, 1 TorchScript, 1 backward) is measured with both
 engines, one after the other on one lane, with warm caches and servers that run. The figure that
-counts is the ratio; seconds are of the machine at hand. ``--suite`` also times the standard suite.
+counts is the ratio; seconds are of the machine at hand. What a case takes is then taken apart: by
+how much longer it takes to have its times, its output, and what it executes, too. ``--suite`` also
+times the standard suite.
 """
 
 from __future__ import annotations
@@ -61,13 +63,11 @@ def main() -> None:
     engine = engine_named("fork").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     rounds = measure(engine, facts, sample * (1 + args.repeats), 1)
     # The first round waits for the servers.
-    fork_s = {
-        title: statistics.median(outcome.duration_s for outcome in outcomes[1:])
-        for title, outcomes in rounds.items()
-    }
+    fork_s = {title: median_s(outcomes[1:]) for title, outcomes in rounds.items()}
     timer = engine_named("timer").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     reference = measure(timer, facts, sample, 1)
     show_speed(fork_s, {title: outcome.duration_s for title, (outcome,) in reference.items()})
+    show_parts(facts, sample, args.repeats)
     engine = engine_named("fork").make(
         facts, Profile(allocator="system", keeps_servers=False), CONSOLE.print
     )
@@ -76,11 +76,54 @@ def main() -> None:
         time_suite(facts, tuple(cases.values()))
 
 
+PARTS = {
+    "counts alone": {"times": False},
+    "… and bytecodes and operators": {"times": False, "executed": True},
+    "… and its output": {"times": False, "executed": True, "output": True},
+    "… and times: all of it": {"executed": True, "output": True},
+}
+"""What is asked of a case, as `WorkOrder` has it: each has all that the one before has."""
+
+
+def median_s(outcomes: Sequence[Outcome]) -> float:
+    """How long a case usually takes."""
+    return statistics.median(outcome.duration_s for outcome in outcomes)
+
+
+def show_parts(facts: BuildFacts, cases: Sequence[Case], repeats: int) -> None:
+    """Seconds of a case for all that `run` measures of it, and what each part of that takes."""
+    table = Table("what is measured of a case", "mean", "more")
+    engine = engine_named("fork").make(facts, Profile(keeps_servers=False), CONSOLE.print)
+    orders = [
+        WorkOrder(case, facts.build, **asked)
+        for _ in range(1 + repeats)
+        for asked in PARTS.values()
+        for case in cases
+    ]
+    before = 0.0
+    rounds = [*carried_out(engine, facts, orders, 1).values()]
+    for number, name in enumerate(PARTS):
+        # Again, the first round waits for the servers.
+        seconds = statistics.mean(
+            median_s(outcomes[len(PARTS) + number :: len(PARTS)]) for outcomes in rounds
+        )
+        table.add_row(name, f"{seconds:.2f} s", f"{seconds - before:.2f} s")
+        before = seconds
+    CONSOLE.print(table)
+
+
 def measure(
     engine: Engine, facts: BuildFacts, cases: Sequence[Case], lanes: int
 ) -> dict[str, list[Outcome]]:
     """The outcomes of each case; its duration is from its start on a lane to its outcome."""
     orders = [WorkOrder(case, facts.build, timeout_s=1800) for case in cases]
+    return carried_out(engine, facts, orders, lanes)
+
+
+def carried_out(
+    engine: Engine, facts: BuildFacts, orders: Sequence[WorkOrder], lanes: int
+) -> dict[str, list[Outcome]]:
+    """The outcomes of the orders of each case, in their order where one lane carries them out."""
     pool = machine_wide(available_cores(), CONSOLE.print)
     outcomes: dict[str, list[Outcome]] = {}
     here = LocalLanes({facts.build.name: engine}, pool, lanes)

@@ -50,7 +50,9 @@ def parse_block(block: str, language: Language) -> VariantsBlock:
     for line in textwrap.dedent(block).splitlines():
         match = heading.fullmatch(line.strip())
         if match:
-            label = _section_name(match[1].strip(), field, line)
+            label = match[1].strip()
+            require(field, line, label, "a label after the @")
+            label = _RESERVED.get(label.replace(" ", "_").upper(), label)
         else:
             # A comment inside the setup may explain it, but carries no case anywhere.
             is_case = line.strip() and not line.lstrip().startswith(comment)
@@ -78,8 +80,3 @@ def pair_lines(
             suffix = (f"Case: {number:>2}",) if len(lines) > 1 else ()
             paired[prefix + suffix] = (py_line.strip() or None, cpp_line.strip() or None)
     return paired
-
-
-def _section_name(label: str, field: str, line: str) -> str:
-    require(field, line, label, "a label after the @")
-    return _RESERVED.get(label.replace(" ", "_").upper(), label)

@@ -19,9 +19,9 @@ def is_running(pid: int) -> bool:
 def comes_true(condition: Callable[[], object], within_s: float = 300) -> bool:
     """Whether something is so after a while."""
     deadline = time.monotonic() + within_s
-    while not condition() and time.monotonic() < deadline:
+    while not (found := condition()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return bool(condition())
+    return bool(found)
 
 
 def ends_soon(pid: int) -> bool:

@@ -15,29 +15,21 @@ _MATRIX_SIZE = 1024
 
 
 def capability(request: Message) -> Message:
-    """Copied bytes and operations of a matrix product in a second: on one core, with one thread."""
+    """Copied bytes and operations of a matrix product in a second: on one core, with one thread.
+
+    A copy reads and writes; a product of float32 matrices multiplies and adds.
+    """
     if request["core"] is not None:
         os.sched_setaffinity(0, [request["core"]])
     torch = import_torch()
     torch.set_num_threads(1)
-    return {
-        "copy_bytes_per_s": _copy_bytes_per_s(torch),
-        "matmul_flops_per_s": _matmul_flops_per_s(torch),
-    }
-
-
-def _copy_bytes_per_s(torch: Any) -> int:
-    """Bytes that a copy reads and writes; the best of several."""
     half = copied_bytes(last_level_cache_bytes(Path("/sys/devices/system/cpu")), available_bytes())
-    source = torch.ones(half, dtype=torch.uint8)
-    target = torch.ones(half, dtype=torch.uint8)
-    return int(2 * half / _best_s(lambda: target.copy_(source)))
-
-
-def _matmul_flops_per_s(torch: Any) -> int:
-    """Multiplications and additions of a product of float32 matrices; the best of several."""
+    source, target = (torch.ones(half, dtype=torch.uint8) for _ in range(2))
     a, b, c = (torch.ones(_MATRIX_SIZE, _MATRIX_SIZE) for _ in range(3))
-    return int(2 * _MATRIX_SIZE**3 / _best_s(lambda: torch.mm(a, b, out=c)))
+    return {
+        "copy_bytes_per_s": int(2 * half / _best_s(lambda: target.copy_(source))),
+        "matmul_flops_per_s": int(2 * _MATRIX_SIZE**3 / _best_s(lambda: torch.mm(a, b, out=c))),
+    }
 
 
 def _best_s(function: Callable[[], Any]) -> float:

@@ -106,12 +106,18 @@ class Bytecodes(Observer):
         # and kept with what counts of them, so that no other one gets it.
         self._seen: Dict[int, Tuple[CodeType, Optional[FrozenSet[int]]]] = {}
         self._numbers: Counter[int] = Counter()
-        self._monitoring = _Monitoring() if sys.version_info >= (3, 12) else None
+        # Events of single instructions, from Python 3.12 on: `sys.settrace` would slow them down.
+        self._monitoring: Any = vars(sys).get("monitoring")
+        self._tool = 0
 
     def begin(self) -> None:
         """Start to look at every frame, the one of the loop included."""
         if self._monitoring is not None:
-            self._monitoring.start(self._executed)
+            monitoring, event = self._monitoring, self._monitoring.events.INSTRUCTION
+            self._tool = next(tool for tool in range(6) if monitoring.get_tool(tool) is None)
+            monitoring.use_tool_id(self._tool, "instruction-counts")
+            monitoring.register_callback(self._tool, event, self._executed)
+            monitoring.set_events(self._tool, event)
             return
         frame: Optional[FrameType] = sys._getframe()
         while frame is not None and frame.f_code.co_filename != CASE_FILE:
@@ -124,7 +130,8 @@ class Bytecodes(Observer):
     def end(self) -> None:
         """Stop looking."""
         if self._monitoring is not None:
-            self._monitoring.stop()
+            self._monitoring.set_events(self._tool, 0)
+            self._monitoring.free_tool_id(self._tool)
         else:
             sys.settrace(None)
 
@@ -167,26 +174,6 @@ class Bytecodes(Observer):
             if line in self._statement:
                 found.add(offset)
         return frozenset(found)
-
-
-class _Monitoring:
-    """Events of single instructions, from Python 3.12 on: `sys.settrace` would slow them down."""
-
-    def __init__(self) -> None:
-        self._monitoring: Any = vars(sys)["monitoring"]
-        self._tool = 0
-
-    def start(self, executed: Callable[[CodeType, int], None]) -> None:
-        monitoring = self._monitoring
-        event = monitoring.events.INSTRUCTION
-        self._tool = next(tool for tool in range(6) if monitoring.get_tool(tool) is None)
-        monitoring.use_tool_id(self._tool, "instruction-counts")
-        monitoring.register_callback(self._tool, event, executed)
-        monitoring.set_events(self._tool, event)
-
-    def stop(self) -> None:
-        self._monitoring.set_events(self._tool, 0)
-        self._monitoring.free_tool_id(self._tool)
 
 
 def _look_at_opcodes(frame: FrameType) -> None:

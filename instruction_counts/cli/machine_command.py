@@ -38,10 +38,10 @@ def show() -> None:
     """Show where the cache is, and what it contains."""
     cache = Cache()
     console.line(str(cache.root), style="bold")
-    for usage in cache.usage():
-        size = f"{usage.bytes / 2**20:,.0f} MiB"
-        entries = "entry  " if usage.entries == 1 else "entries"
-        console.line(f"  {usage.kind:<12} {usage.entries:>6,} {entries} {size:>12}")
+    for kind, sizes in cache.sizes().items():
+        size = f"{sum(sizes) / 2**20:,.0f} MiB"
+        entries = "entry  " if len(sizes) == 1 else "entries"
+        console.line(f"  {kind:<12} {len(sizes):>6,} {entries} {size:>12}")
 
 
 @cache_command.command("clear")

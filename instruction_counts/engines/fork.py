@@ -278,7 +278,11 @@ class ForkEngine:
         if not self._counts.cores:
             self._counts.cores = attempt.cores[:1]  # always on one, also where a lane is first
         attempt.files = self._files(attempt)
-        times = self._times_of(attempt) if order.times else None
+        times = None
+        if order.times:
+            task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
+            answer = attempt.run(self._times, task)["times"]
+            times = Times.of(answer["values_s"], answer["runs"])
         used, reason = self._resources_of(attempt)
         observed = self._observed(attempt)
         metrics = {**used, **self._metrics_of_tasks(attempt)}
@@ -357,11 +361,6 @@ class ForkEngine:
                 server = self._counts if task.while_counting else self._times
                 found |= attempt.try_to_run(server, name).get("metrics", {})
         return found
-
-    def _times_of(self, attempt: _Attempt) -> Times:
-        task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
-        answer = attempt.run(self._times, task)["times"]
-        return Times.of(answer["values_s"], answer["runs"])
 
     def _files(self, attempt: _Attempt) -> dict[str, Path]:
         """What the case needs that has to be made first: its artefact, its shared object."""

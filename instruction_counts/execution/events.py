@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -56,14 +55,12 @@ class Silent:
     def note(self, text: str) -> None:
         """Show nothing."""
 
-    def error(self, text: str) -> None:
-        """Show nothing."""
+    error = note
 
     def show(self, event: Event) -> None:
         """Show nothing."""
 
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Progress]:
+    def progress(self, total: int) -> AbstractContextManager[Progress]:
         """Begin to show nothing."""
         del total
-        yield self
+        return nullcontext(self)

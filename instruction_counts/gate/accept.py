@@ -70,20 +70,23 @@ def accept(
         key, was = difference.key, old.cases.get(difference.key)
         if key not in records:
             continue
+        record = complete(records[key])
         # What may be noise alone, taken in, would carry a count along without end.
         is_noise = difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS} and difference.change
         if was is not None and is_noise:
             kept.append(key)
-            cases[key] = _kept(was, complete(records[key]))
+            cases[key] = _kept(was, record)
         else:
-            cases[key] = _case(complete(records[key]), was)
+            # What layouts moved once, they may move again.
+            is_known = was is not None and was.definition_hash == record.definition_hash
+            cases[key] = BaselineCase.of(record, [was.noise] if was and is_known else [])
     after = Baseline(Head.of(side), cases)
     return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
 
 
 def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     """The count that was accepted, with what is executed now, and what is known of its noise."""
-    now = BaselineCase.of(record, [record.noise] if record.noise else [])
+    now = BaselineCase.of(record)
     program = now.metrics.items() if now.executed is not None else ()
     mine = {name: amount for name, amount in program if name in _OF_THE_PROGRAM}
     return attrs.evolve(
@@ -96,32 +99,21 @@ def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     )
 
 
-def _case(record: Record, was: BaselineCase | None) -> BaselineCase:
-    noises = [record.noise] if record.noise is not None else []
-    if was is not None and was.definition_hash == record.definition_hash:
-        noises.append(was.noise)  # what layouts moved once, they may move again
-    return BaselineCase.of(record, noises)
-
-
 def _counted(side: Side) -> dict[CaseKey, Record]:
-    counted = {key: record for key, record in side.records.items() if record.outcome.instructions}
-    failed = [
-        key
-        for key, record in side.records.items()
-        if record.outcome.status in {Status.FAILED, Status.TIMEOUT}
-    ]
-    negative = [
-        key
-        for key, record in counted.items()
-        if record.outcome.instructions and record.outcome.instructions.per_run < 0
-    ]
-    for keys, what, remedy in (
+    counted, failed, negative = {}, [], []
+    for key, record in side.records.items():
+        if record.outcome.status in {Status.FAILED, Status.TIMEOUT}:
+            failed.append(key.title)
+        if (instructions := record.outcome.instructions) is not None:
+            counted[key] = record
+            negative += [key.title] * (instructions.per_run < 0)
+    for titles, what, remedy in (
         (failed, "failed", "Measure them again, or exclude them with --only."),
         (negative, "cost less than the empty loop", "Exclude them with --only."),
     ):
-        if keys:
-            more = f"; and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
-            named = "; ".join(key.title for key in keys[:_NAMED])
+        if titles:
+            more = f"; and {len(titles) - _NAMED} more" if len(titles) > _NAMED else ""
+            named = "; ".join(titles[:_NAMED])
             raise UsageError(f"{side.title} has cases that {what}: {named}{more}", remedy)
     if not counted:
         raise UsageError(f"{side.title}: no case was counted", "Measure without --no-counts.")

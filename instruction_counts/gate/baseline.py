@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,10 +106,10 @@ class KeptExecution:
         """What is kept of it; None where it is not known."""
         if executed is None:
             return None
-        functions: dict[str, dict[str, dict[str, int]]] = {}
+        functions: dict[str, dict[str, Counter[str]]] = {}
         for function in sorted(executed.functions or ()):
-            found = functions.setdefault(function.file, {}).setdefault(function.name, {})
-            found[function.digest] = found.get(function.digest, 0) + function.bytecodes
+            found = functions.setdefault(function.file, {}).setdefault(function.name, Counter())
+            found[function.digest] += function.bytecodes
         calls: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for operator in sorted(executed.operators):
             calls[operator.backward][operator.name] = operator.calls
@@ -166,9 +167,10 @@ class BaselineCase:
 
     @classmethod
     def of(cls, record: Record, noises: Sequence[Noise] = ()) -> BaselineCase:
-        """The case that a counted ``record`` makes, with what is known of its noise."""
+        """The case that a counted ``record`` makes, with what is also known of its noise."""
         counted = record.outcome.instructions
         assert counted is not None, "asked of counted cases only"
+        noises = [*noises, *([] if record.noise is None else [record.noise])]
         count, seen = counted.per_run, [noise for noise in noises if noise.layouts]
         fresh = max((noise.server_spread for noise in noises), default=0.0)
         moved = max((noise.layout_spread for noise in seen), default=0.0)

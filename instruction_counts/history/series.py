@@ -83,7 +83,7 @@ def count_of(point: StoredCount) -> Instructions:
     return point.instructions
 
 
-def floor_of(point: StoredCount) -> int:
+def _floor_of(point: StoredCount) -> int:
     """The noise floor of a point that has a count, as `compare` uses it."""
     counted = count_of(point)
     noises = [] if point.noise is None else [point.noise]
@@ -92,12 +92,12 @@ def floor_of(point: StoredCount) -> int:
 
 def _series(key: CaseKey, points: Sequence[StoredCount], min_effect: Effect) -> Series:
     groups = _groups([point for point in points if point.instructions is not None])
-    segments = []
-    for place, group in enumerate(groups):
+    segments: list[Segment] = []
+    for group in groups:
         counts = [count_of(point).per_run for point in group]
-        floors = [floor_of(point) for point in group]
-        apart = tuple(_apart(groups[place - 1][-1], group[0])) if place else ()
-        segments.append(Segment(tuple(group), levels(counts, floors, min_effect), apart))
+        apart = tuple(_apart(segments[-1].points[-1], group[0])) if segments else ()
+        found = levels(counts, list(map(_floor_of, group)), min_effect)
+        segments.append(Segment(tuple(group), found, apart))
     uncounted = tuple(point for point in points if point.instructions is None)
     return Series(key, tuple(segments), uncounted)
 
@@ -106,11 +106,10 @@ def _groups(points: Sequence[StoredCount]) -> list[list[StoredCount]]:
     """The points of each segment, in the order of the first points."""
     comparable: list[list[StoredCount]] = []
     for point in points:
-        group = next((group for group in comparable if not any(_between(group[0], point))), None)
-        if group is None:
-            comparable.append([point])
-        else:
-            group.append(point)
+        mine = (group for group in comparable if not any(_between(group[0], point)))
+        if (group := next(mine, None)) is None:
+            comparable.append(group := [])
+        group.append(point)
     found = [part for group in comparable for part in _machines(group)]
     return sorted(found, key=lambda part: points.index(part[0]))
 

@@ -88,12 +88,11 @@ def levels(
     least = [max(floor, ROUNDING) for floor in floors]
     found = []
     for start, end, level in _merged(_starts(counts, least), counts, least, min_effect):
-        members = (
-            place
-            for place in range(start, end)
-            if _is_near(counts[place], least[place], level)
-            or not min_effect.is_reached(counts[place] - level, level)
-        )
+        members = []
+        for place in range(start, end):
+            off = counts[place] - level
+            if abs(off) <= least[place] or not min_effect.is_reached(off, level):
+                members.append(place)
         found.append(Level(start, end, level, tuple(members)))
     return tuple(found)
 
@@ -118,7 +117,7 @@ def _starts(counts: Sequence[int], floors: Sequence[float]) -> list[int]:
     ``costs`` holds, for each level, the least cost of the series so far if that is its last level,
     and ``begun`` where the segment of that fit began.
     """
-    grid = _grid(counts)
+    grid = np.unique(np.asarray(counts, dtype=np.float64))
     low, high = _PENALTIES
     penalty = min(max(2 * math.log(len(counts)), low), high)
     costs = np.zeros(len(grid))
@@ -135,20 +134,10 @@ def _starts(counts: Sequence[int], floors: Sequence[float]) -> list[int]:
     while place:
         place = starts[place - 1]
         found.append(place)
-    return _without_single_counts(found[::-1], len(counts))
-
-
-def _without_single_counts(starts: Sequence[int], end: int) -> list[int]:
-    """The segments, but for those of one count between two others: these are outliers.
-
-    The penalty nearly forbids them. What is left lies beside a step, where it saves one of two.
-    """
-    pairs = itertools.pairwise([*starts, end])
+    # One count between two segments is an outlier. The penalty nearly forbids it; what is left lies
+    # beside a step, where it saves one of two.
+    pairs = itertools.pairwise([*found[::-1], end := len(counts)])
     return [start for start, after in pairs if after - start > 1 or start == 0 or after == end]
-
-
-def _grid(counts: Sequence[int]) -> _Array:
-    return np.unique(np.asarray(counts, dtype=np.float64))
 
 
 def _loss(count: int, floor: float, grid: _Array) -> _Array:
@@ -181,15 +170,10 @@ def _merged(
 
 def _level(counts: Sequence[int], floors: Sequence[float]) -> int:
     """The median of the counts that stand for the level that is the best for all of them."""
-    grid = _grid(counts)
+    grid = np.unique(np.asarray(counts, dtype=np.float64))
     losses = np.zeros(len(grid))
     for count, floor in zip(counts, floors, strict=True):
         losses += _loss(count, floor, grid)
     best = int(grid[int(np.argmin(losses))])
-    return statistics.median_low(
-        count for count, floor in zip(counts, floors, strict=True) if _is_near(count, floor, best)
-    )
-
-
-def _is_near(count: int, floor: float, level: int) -> bool:
-    return abs(count - level) <= floor
+    pairs = zip(counts, floors, strict=True)
+    return statistics.median_low(count for count, floor in pairs if abs(count - best) <= floor)

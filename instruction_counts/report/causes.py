@@ -19,23 +19,27 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.report.document import Cell, Column, Line, Role, Row, Table, Unit
 from instruction_counts.report.format import plural
 
-NOTHING_SHARED = SharedCauses()
-
 CAUSES = 3
 """So many causes are shown with a case."""
 
+_COLUMNS = (
+    Column("letter", ""),
+    Column("share", "share", Unit.SHARE),
+    Column("cases", "cases", Unit.COUNT),
+    Column("cause", "what explains it"),
+)
 _NAME_WIDTH = 32
 _NAMED = 2
 """So many causes of the same cases are named."""
 
 
-def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tuple[str, ...]:
+def of_case(difference: Difference, shared: SharedCauses | None = None) -> tuple[str, ...]:
     """The first causes of a case; none where they are not known.
 
     What leads the comparison is called by its letter and name.
     """
     key, own, references = difference.key, difference.causes, []
-    for letter, leading in _lettered(shared):
+    for letter, leading in _lettered(shared) if shared else ():
         if key in leading.keys:
             references.append(f"{letter} {title(leading.members[0].first).rpartition(' ')[2]}")
             own = tuple(cause for cause in own if not leading.has(key, cause))
@@ -90,22 +94,17 @@ def _remark(cause: Cause) -> str:
 
 def tables(shared: SharedCauses) -> list[Table]:
     """What explains most of the changes, with its share of them, where cases share anything."""
-    columns = (
-        Column("letter", ""),
-        Column("share", "share", Unit.SHARE),
-        Column("cases", "cases", Unit.COUNT),
-        Column("cause", "what explains it"),
-    )
-    known = {letter: cause.share for letter, cause in _lettered(shared) if cause.share is not None}
+    known = [cause.share for cause in shared.leading if cause.share is not None]
     rows = []
     for letter, cause in _lettered(shared):
-        cells = (Cell(letter, Role.STRONG), known.get(letter, ""), len(cause.keys), _leading(cause))
+        share = "" if cause.share is None else cause.share
+        cells = (Cell(letter, Role.STRONG), share, len(cause.keys), _leading(cause))
         rows.append(Row(cells, letter, indent=2))
     if known:
         more = f"{plural(shared.others, 'smaller cause')}, and " if shared.others else ""
-        rest = ("", 1 - sum(known.values()), "", f"{more}what single cases have alone")
+        rest = ("", 1 - sum(known), "", f"{more}what single cases have alone")
         rows.append(Row(rest, role=Role.DIM))
-    return [Table("causes", "", columns, rows)] if rows else []
+    return [Table("causes", "", _COLUMNS, rows)] if rows else []
 
 
 def _leading(leading: LeadingCause) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -53,6 +54,11 @@ ROLES = {
     Verdict.FAILED: Role.BAD,
     Verdict.NEW: Role.STRONG,
     Verdict.MISSING: Role.STRONG,
+}
+_GROUPS = {
+    "output": ("OUTPUT DIFFERS", Role.BAD, "the builds compute different values"),
+    **{verdict.value: (verdict.value.upper(), role, "") for verdict, role in ROLES.items()},
+    "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "with as many instructions"),
 }
 _CHANGED = {Verdict.WORSE, Verdict.BETTER}
 _SAID_BY_THE_TABLE = {
@@ -204,19 +210,16 @@ def _count(count: int | None, record: Record | None) -> Cell:
 
 def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
-    parts = []
+    parts, effect = [], difference.effect
     is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
     # The first cause names the code that differs.
     is_said = is_code and difference.verified and bool(difference.causes)
     if difference.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE}:
         parts.append(reason_of(difference))
     elif difference.reason not in _SAID_BY_THE_TABLE and not is_said:
-        effect = difference.effect
         amount = f" ({effect:+,})" if effect and effect != difference.change else ""
         parts.append(f"{difference.reason.value}{amount}")
-    if difference.output is not None and (
-        difference.output.differs or difference.reason is Reason.OUTPUT_DIFFERS
-    ):
+    if difference.output is not None and difference.output.differs:
         parts.append(f"output: {difference.output.text}")
     parts += causes.of_case(difference, shared)
     for change in difference.metrics:
@@ -224,11 +227,9 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
         parts.append(f"{change.metric.title}: {before} → {after} ({change.verdict})")
     if models is not None:
         parts += [impact.text for impact in models.impacts(difference.base, difference.change)]
-    time = difference.time
-    if time is not None and time.significant:
-        parts.append(
-            f"time {duration(time.base_s)} → {duration(time.new_s)} ({relative(time.ratio - 1)})"
-        )
+    if (time := difference.time) is not None and time.significant:
+        seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
+        parts.append(f"time {seconds} ({relative(time.ratio - 1)})")
     return tuple(parts)
 
 
@@ -242,24 +243,15 @@ def reason_of(difference: Difference) -> str:
 
 def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
     models = Models(comparison.base.records.values())
-    every = comparison.differences
-    differing = [case for case in every if case.reason is Reason.OUTPUT_DIFFERS]
-    others = [case for case in every if case.reason is not Reason.OUTPUT_DIFFERS]
-    changed = [case for case in others if case.verdict is Verdict.SAME and case.metrics]
-    groups = [
-        ("output", "OUTPUT DIFFERS", Role.BAD, differing, "the builds compute different values"),
-        *(
-            (verdict.value, verdict.value.upper(), role, mine, _how_sure(mine))
-            for verdict, role in ROLES.items()
-            if (mine := [case for case in others if case.verdict is verdict])
-        ),
-        ("metrics", "OTHER METRICS CHANGED", Role.WARNING, changed, "with as many instructions"),
-    ]
-    for name, title, role, mine, remark in groups:
-        if mine:
+    groups: dict[str, list[Difference]] = defaultdict(list)
+    for case in comparison.differences:
+        name = "output" if case.reason is Reason.OUTPUT_DIFFERS else case.verdict.value
+        groups["metrics" if name == Verdict.SAME.value and case.metrics else name].append(case)
+    for name, (title, role, remark) in _GROUPS.items():
+        if mine := groups[name]:
             said = [(case, why(case, shared, models)) for case in mine]
             folded = name not in {"output", "worse", "metrics"}
-            yield cases_table(name, title, role, said, remark, folded=folded)
+            yield cases_table(name, title, role, said, remark or _how_sure(mine), folded=folded)
 
 
 def _how_sure(differences: Sequence[Difference]) -> str:

@@ -95,8 +95,7 @@ def _begin(width: int, height: int) -> None:
 
 
 def _lines() -> Iterator[str]:
-    for line in plotext.uncolorize(plotext.build()).splitlines():
-        yield line.rstrip()
+    return map(str.rstrip, plotext.uncolorize(plotext.build()).splitlines())
 
 
 def _logarithmic_ticks(set_ticks: Callable[..., None], low: int, high: int, number: int) -> None:

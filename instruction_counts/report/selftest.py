@@ -15,13 +15,8 @@ _LIMITS = {0.0: "0", 0.0001: "0.01%", 0.0005: "0.05%", 0.001: "0.1%"}
 
 def selftest_document(noises: Sequence[CaseNoise]) -> Document:
     """A line for each case, then the shares by language."""
-    columns = (
-        Column("case", ""),
-        Column("instructions", "instr", Unit.COUNT),
-        Column("repeats", "repeats"),
-        Column("windows", "windows"),
-        Column("layouts", "layouts"),
-    )
+    others = (Column(name, name) for name in ("repeats", "windows", "layouts"))
+    columns = (Column("case", ""), Column("instructions", "instr", Unit.COUNT), *others)
     table = Table("cases", "", columns, map(_row, noises)).without_empty_columns()
     return Document("selftest", sections=[table], notes=_summary(noises))
 

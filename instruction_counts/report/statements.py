@@ -73,8 +73,7 @@ def _table(statements: Sequence[MeasuredStatement]) -> Table:
         Column("iqr", "", Unit.RELATIVE_SPREAD),
     ]
     names = _names([found.record for found in statements])
-    rows = (_row(name, found) for name, found in zip(names, statements, strict=True))
-    return Table("statements", "", columns, rows).without_empty_columns()
+    return Table("statements", "", columns, map(_row, names, statements)).without_empty_columns()
 
 
 def _row(name: str, found: MeasuredStatement) -> Row:
@@ -88,7 +87,7 @@ def _row(name: str, found: MeasuredStatement) -> Row:
         outcome.times.median_s if outcome.times else "",
         spread_cell(outcome.times),
     )
-    said = list(texts(difference.causes)) if difference else []
+    said = [*texts(difference.causes)] if difference else []
     if difference and (time := difference.time) and time.significant:
         said.append(f"time {relative(time.ratio - 1)}")
     return Row(cells, below=why(said))
@@ -133,13 +132,8 @@ def _statement(found: MeasuredStatement) -> dict[str, Any]:
         "times": times and attrs.asdict(times, filter=lambda field, _: field.name != "values_s"),
         "metrics": outcome.metrics,
         "most_in": [
-            {
-                "function": place.key.name,
-                "library": place.key.library,
-                "layer": place.key.layer,
-                "instructions": place.delta,
-            }
-            for place in found.places
+            {"function": key.name, "library": key.library, "layer": key.layer, "instructions": cost}
+            for key, cost in ((place.key, place.delta) for place in found.places)
         ],
         "difference": found.difference and case_values(found.difference),
     }

@@ -60,12 +60,11 @@ def callgrind_stats(record: Record) -> Any:
         )
 
     def counts(costs: Iterable[FunctionCost], kind: str) -> Any:
-        rows = [
-            timer_interface.FunctionCount(factor * count, f"{cost.file}:{cost.function}{library}")
-            for cost in costs
-            if (count := getattr(cost, kind))
-            for library in [f" [{cost.library}]" if cost.library else ""]
-        ]
+        rows = []
+        for cost in costs:
+            if count := getattr(cost, kind):
+                name = f"{cost.file}:{cost.function}{f' [{cost.library}]' if cost.library else ''}"
+                rows.append(timer_interface.FunctionCount(factor * count, name))
         rows.sort(key=lambda row: row.count, reverse=True)
         return timer_interface.FunctionCounts(tuple(rows), inclusive=kind == "inclusive")
 

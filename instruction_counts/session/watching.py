@@ -82,7 +82,6 @@ class State:
 
 @attrs.frozen
 class _File:
-    version: int
     state: State
 
 
@@ -137,7 +136,7 @@ def write_state(path: Path, state: State) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    document = _CONVERTER.unstructure(_File(_VERSION, state))
+    document = {"version": _VERSION, **_CONVERTER.unstructure(_File(state))}
     write_output(path, json.dumps(document, indent=1) + "\n", "--state")
 
 

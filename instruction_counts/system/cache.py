@@ -15,23 +15,12 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-import attrs
-
 from instruction_counts.system.files import locked
 from instruction_counts.system.folders import default_cache, take
 
 VARIABLE = "INSTRUCTION_COUNTS_CACHE"
 DEFAULT_LIMIT_BYTES = 10 << 30
 _POLL_S = 0.1
-
-
-@attrs.frozen
-class Usage:
-    """How many entries of a kind there are, and how large they are together."""
-
-    kind: str
-    entries: int
-    bytes: int
 
 
 def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
@@ -69,7 +58,8 @@ class Cache:
         """The entry if it is there, whole and current, marked as used now."""
         path = self.root / kind / key
         with contextlib.suppress(OSError):  # removed by another process just now
-            if path.is_dir() and _is_whole(path) and is_current(path):
+            is_whole = _size_file(path).read_bytes() == b"%d" % _bytes_in(path)
+            if path.is_dir() and is_whole and is_current(path):
                 os.utime(path)
                 return path
         return None
@@ -97,10 +87,9 @@ class Cache:
         self._trim()
         return path
 
-    def usage(self) -> tuple[Usage, ...]:
-        """What the cache holds, by kind."""
-        sizes = {kind: [*map(_bytes_in, self._entries(kind))] for kind in self._kinds()}
-        return tuple(Usage(kind, len(found), sum(found)) for kind, found in sizes.items())
+    def sizes(self) -> dict[str, list[int]]:
+        """The bytes of each entry, by kind."""
+        return {kind: [*map(_bytes_in, self._entries(kind))] for kind in self._kinds()}
 
     def clear(self) -> None:
         """Remove all entries."""
@@ -187,7 +176,3 @@ def _bytes_in(path: Path) -> int:
 def _size_file(path: Path) -> Path:
     """Says how large an entry was when it was made: one of which something was cut off is none."""
     return path.with_name(f".{path.name}.bytes")
-
-
-def _is_whole(path: Path) -> bool:
-    return _size_file(path).read_bytes() == b"%d" % _bytes_in(path)

@@ -82,7 +82,11 @@ def take(path: Path, remedy: str, *, is_cache: bool = False) -> None:
         _check(path, remedy)
         # Data that are only read may lie where nothing can be written.
         with contextlib.nullcontext() if is_cache else contextlib.suppress(OSError):
-            _mark(path / _MARK)
+            if not (path / _MARK).exists():
+                # Never shorter than before: of several processes that begin at once, each sees it.
+                flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+                with os.fdopen(os.open(path / _MARK, flags, 0o600), "wb") as stream:
+                    stream.write(_MARK_TEXT)
     except OSError as error:
         raise UsageError(
             f"the folder {path} cannot be created: {error.strerror}", remedy
@@ -106,14 +110,6 @@ def _check(path: Path, remedy: str) -> None:
         raise UsageError(
             f"the folder {path} is not empty, and was not made by instruction-counts", remedy
         )
-
-
-def _mark(path: Path) -> None:
-    if not path.exists():
-        # Never shorter than before: of several processes that begin at once, each sees a mark.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(_MARK_TEXT)
 
 
 # Private folders of one process, which are removed also where it was killed

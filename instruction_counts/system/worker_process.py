@@ -98,7 +98,11 @@ class WorkerProcess:
         self._drain = threading.Thread(target=self._drain_output, daemon=True)
         try:
             self._drain.start()
-            self._greet()
+            hello = self.receive(_HELLO_TIMEOUT_S)
+            if hello.get("protocol") != PROTOCOL_VERSION:
+                spoken = f"protocol {hello.get('protocol')!r} instead of {PROTOCOL_VERSION}"
+                raise WorkerError(Failure(FailureKind.REFUSED, f"the worker uses {spoken}"))
+            self.pid = hello.get("pid")
         except BaseException:
             self.close()
             raise
@@ -188,13 +192,6 @@ class WorkerProcess:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _greet(self) -> None:
-        hello = self.receive(_HELLO_TIMEOUT_S)
-        if hello.get("protocol") != PROTOCOL_VERSION:
-            spoken = f"protocol {hello.get('protocol')!r} instead of {PROTOCOL_VERSION}"
-            raise WorkerError(Failure(FailureKind.REFUSED, f"the worker uses {spoken}"))
-        self.pid = hello.get("pid")
 
     def _too_late(self, timeout_s: float) -> WorkerError:
         message = f"no answer within {timeout_s:g} s"

@@ -246,7 +246,7 @@ def test_the_builds_between_which_a_case_changed_are_found(
     monkeypatch.chdir(tmp_path)
     lanes = register_lanes(
         attrs.evolve(
-            local_lanes.lanes_named("local"),
+            local_lanes.lanes_named(local_lanes.DEFAULT),
             name="known",
             probe=lambda build, _timeout_s: attrs.evolve(FACTS, build=build),
         )

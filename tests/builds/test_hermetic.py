@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from instruction_counts.builds.hermetic import (
     environment,
     interpreter_of,
     sourced_environment,
-    without_aslr,
 )
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
@@ -117,13 +115,3 @@ def test_the_interpreter_is_the_one_that_the_command_puts_first(tmp_path: Path) 
 
     assert str(tmp_path / "python") == interpreter_of(sourcing(f'PATH="{tmp_path}:$PATH"'))
     assert "/p" == interpreter_of(Build("b", "/p", "true"))
-
-
-# Address randomisation
-
-
-def test_the_launcher_without_address_randomisation_starts_a_program() -> None:
-    """Or there is none, where the system refuses it."""
-    command = [*without_aslr(), sys.executable, "-c", "print('started')"]
-
-    assert b"started\n" == subprocess.check_output(command)

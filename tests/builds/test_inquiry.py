@@ -13,9 +13,8 @@ import pytest
 
 from instruction_counts.builds import probing
 from instruction_counts.builds.inquiry import inquire
-from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import find_compiler, find_valgrind, first_line, probe
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 
 HELLO = """\
@@ -246,16 +245,3 @@ def test_a_tool_is_known_by_its_first_line() -> None:
     commands = ["printf", "a\\nb\\n"], ["true"], ["/nowhere/tool"]
 
     assert ["a", "", ""] == [*map(first_line, commands)]
-
-
-# The real thing
-
-
-@pytest.mark.slow
-def test_the_current_interpreter_can_be_measured() -> None:
-    """It has torch, and the machine Valgrind and a compiler."""
-    facts = probe(default_build())
-
-    assert facts.can_count is True
-    assert facts.has_cpp_headers is True
-    assert [] == list(missing(facts))

@@ -63,14 +63,6 @@ def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Pro
     assert expected in program.error("operators", *args)
 
 
-def test_operators_without_cpp_are_reported(program: Program) -> None:
-    """Beside the cases that there are."""
-    answer = program("list", "--operators", "Tensor.numpy")
-
-    assert 0 == answer.code
-    assert "no C++: Tensor.numpy" in answer.err
-
-
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.usefixtures("kept_engines")

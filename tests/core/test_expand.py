@@ -186,18 +186,6 @@ def test_a_setup_that_is_no_python_is_left_to_the_run(py_setup: str) -> None:
     assert py_setup in only(group, JIT, FORWARD, PYTHON).timer_args.setup
 
 
-def test_a_scripted_call_without_arguments_passes_an_empty_vector() -> None:
-    """A computation may have no inputs."""
-    group = GroupedStmts(
-        "y = torch.ones(1)", "torch::ones(1);", signature="f() -> y", torchscript=True
-    )
-    expected = (
-        "std::vector<torch::jit::IValue> ivalue_inputs{};\n"
-        "auto y = jit_model.forward(ivalue_inputs);"
-    )
-    assert expected == only(group, JIT, FORWARD, CPP).timer_args.stmt
-
-
 # Which cases there are
 
 NAMES = st.text(string.ascii_lowercase, min_size=2, max_size=5).map("v_{}".format)

@@ -20,9 +20,3 @@ def test_an_unknown_engine_and_what_an_engine_cannot_do_are_refused() -> None:
     with pytest.raises(UsageError, match="--pin-isa requires the fork engine"):
         registry.require_profile("timer", "--pin-isa")
     registry.require_profile("fork", "--pin-isa")
-
-
-def test_an_engine_cannot_be_registered_twice() -> None:
-    """One of both would be hidden."""
-    with pytest.raises(ValueError, match="registered already"):
-        registry.register(registry.engine_named("timer"))

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import cache
@@ -492,21 +491,6 @@ def test_threads_and_forks_do_not_disturb_each_other(
 ) -> None:
     """Each program says what it found."""
     assert printed == output_of(build(program))
-
-
-# ---- preloaded into programs that know nothing of it --------------------------------------------
-
-
-def test_python_takes_its_objects_from_it(library: Library) -> None:
-    """As does numpy, a large C extension with threads; it answers to ctypes as well."""
-    script = (
-        "import ctypes, numpy; c = ctypes.CDLL(None); out = (ctypes.c_uint64 * 3)();"
-        "print(numpy.ones((300, 300)).dot(numpy.ones(300)).sum());"
-        "c.steady_allocations(out); print(out[0] > 10_000)"
-    )
-    preload = str(library.path)
-    printed = output_of(sys.executable, "-c", script, LD_PRELOAD=preload, PYTHONMALLOC="malloc")
-    assert "90000.0\nTrue\n" == printed
 
 
 # ---- comparison ---------------------------------------------------------------------------------

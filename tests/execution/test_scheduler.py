@@ -195,15 +195,6 @@ def test_a_case_of_two_threads_gets_two_neighbouring_cores() -> None:
     assert {(2, 3)} == {call.cores for call in engine.calls}
 
 
-def test_cases_side_by_side_have_cores_of_their_own() -> None:
-    """Each lane measures on a core that no other uses at the same time."""
-    meeting = threading.Barrier(2, timeout=300)
-    engine = FakeEngine(during=lambda _: (meeting.wait(), None)[1])
-    run(make_orders(2), engine)
-
-    assert {(0,), (1,)} == {call.cores for call in engine.calls}
-
-
 @pytest.mark.parametrize(
     ("cores", "too_wide"), [((0,), [2, 3]), ((0, 1), [3]), ((0, 2, 4), [2, 3]), ((0, 1, 2), [])]
 )

@@ -104,12 +104,7 @@ def make_abacus(facts: BuildFacts, _: Profile, __: Notice) -> Abacus:
     return Abacus(facts)
 
 
-ENGINE = EngineEntry(
-    "abacus",
-    "counts characters",
-    frozenset(),
-    make_abacus,
-)
+ENGINE = EngineEntry("abacus", "counts characters", False, make_abacus)
 
 
 # A runtime: the statement, executed twice, in Python alone.

@@ -104,14 +104,6 @@ def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
     assert programs[1].digests == case.executed.executed.digests
 
 
-def test_what_is_not_selected_stays() -> None:
-    """Pruning drops cases that were selected, and that the run does not have."""
-    found = accepted(first(a=1000, b=2000, c=3000), run(a=1500), "a", "b", prune=True)
-
-    assert {"a": 1500, "c": 3000} == counts(found.after)
-    assert (key("b"),) == found.absent
-
-
 @pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time(60)])
 def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
     """It was skipped, or left out for want of time; the next run has it again."""

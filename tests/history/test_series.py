@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.noise import Noise
-from instruction_counts.history.series import Series, all_series, surroundings
+from instruction_counts.history.series import Series, all_series
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
 
@@ -100,12 +100,3 @@ def test_the_noise_that_was_measured_for_a_case_is_used() -> None:
     known = [attrs.evolve(point, noise=noise) for point in points]
 
     assert [1, 0] == [len(all_series(seen)[0].segments[0].steps) for seen in (points, known)]
-
-
-def test_what_else_differs_at_a_step_is_known() -> None:
-    """The build itself is expected to differ."""
-    other = with_fingerprint(torch="3", torch_git="1", python="3.13.0", cpu="Another")
-
-    assert ["Python", "CPU"] == [
-        surrounding.name for surrounding in surroundings(point(1), point(2, **other))
-    ]

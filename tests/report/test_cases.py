@@ -7,7 +7,7 @@ import json
 import attrs
 
 from instruction_counts.core.types import Language
-from instruction_counts.report.cases import code_document, details, list_document
+from instruction_counts.report.cases import details, list_document
 from instruction_counts.report.document import Block, Table
 from instruction_counts.report.renderers import renderer_named, terminal
 from tests.builders import difference
@@ -25,16 +25,6 @@ def test_cases_are_listed_as_they_are_selected() -> None:
     assert ["Group", "add"] == first["label"]
     assert CASES[0].definition_hash == first["definition_hash"]
     assert CASES[0].timer_args.stmt == first["stmt"]
-
-
-def test_the_code_of_a_case_is_shown_part_by_part() -> None:
-    """Under names; what is empty is not shown."""
-    lines = terminal.render(code_document(CASES[:1])).splitlines()
-
-    assert CASES[0].title == lines[0]
-    assert ["  definition", f"    {CASES[0].definition_hash}"] == lines[1:3]
-    assert ["  statement", f"    {CASES[0].timer_args.stmt}"] == lines[-2:]
-    assert "  global setup" not in lines
 
 
 def test_a_compared_case_unfolds_to_figures_and_code() -> None:

@@ -216,6 +216,9 @@ def test_files_have_every_case_and_every_cause_with_its_cases() -> None:
     head, first, *others = csv.render(document).splitlines()
     lock, forward = json.loads(str(renderer_named("json").render(document)))["causes"]
 
+    assert [("worse", False), ("better", True)] == [
+        (table.name, table.folded) for table in document.tables[1:]
+    ]
     assert head.startswith("label,language,runtime,autograd,num_threads,verdict,reason,verified")
     assert first.startswith("op0,c++,eager,forward,1,better,exact difference,False,9000,8400,-600,")
     assert len(CASES) == 1 + len(others)

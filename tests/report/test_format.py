@@ -5,15 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from instruction_counts.domain.outcomes import Instructions, Times
+from instruction_counts.domain.outcomes import Times
 from instruction_counts.report import format as fmt
-
-
-def test_counts_have_separators_and_a_mark() -> None:
-    """The mark says that windows did not agree."""
-    counts = Instructions(18_063, exact=True, windows=()), Instructions(-3, exact=False, windows=())
-
-    assert ["18,063", "~-3", "–"] == [fmt.count(found) for found in (*counts, None)]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,6 @@ from instruction_counts.report.run import (
     doubts,
     results_table,
     run_document,
-    runs_document,
-    title,
 )
 from tests.builders import counted
 from tests.fakes import OK, failed, make_record, make_run
@@ -170,7 +168,6 @@ def test_counts_are_drawn_against_times_where_there_are_any() -> None:
     ]
 
 
-FILES = ChangedFiles.of(["/torch/a.py"])
 SUMMARY = RunSummary(
     id=12,
     engine="fork",
@@ -181,20 +178,6 @@ SUMMARY = RunSummary(
     cases=1,
     failed=0,
 )
-
-
-def test_stored_runs_are_listed() -> None:
-    """With a mark where a build changed meanwhile, which is explained."""
-    document = runs_document([attrs.evolve(SUMMARY, changed_files={"new": FILES}), SUMMARY])
-    lines = terminal.render(document).splitlines()
-
-    assert ["12", "2026-11-02", "10:11", "base", "2.12,", "new", "2.13", "1", "0"] == (
-        lines[1].split()[:9]
-    )
-    assert ["done", "*", "nightly"] == lines[1].split()[9:]
-    assert ["done", "nightly"] == lines[2].split()[9:]
-    assert lines[-1].startswith("* files of a build changed during the run")
-    assert "run 12 (1 case, 2026-11-02 10:11, nightly)" == title(SUMMARY)
 
 
 def test_a_stored_run_begins_with_what_is_known_of_it() -> None:

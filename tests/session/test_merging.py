@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 
 import attrs
 import pytest
@@ -13,11 +14,10 @@ from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.shards import Shard
 from instruction_counts.session.merging import merge
-from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.json_files import read_json, to_json
 from tests.builders import counted
 from tests.fakes import FINGERPRINT, FakeEngine, failed, make_case
 from tests.session.fakes import fake_engines, runner_of
-from tests.storage.values import from_json
 
 CASES = [make_case("case", str(number)) for number in range(12)]
 BUILDS = ("base", "new")
@@ -44,10 +44,13 @@ def named(*runs: Run) -> list[tuple[str, Run]]:
     return [(f"{chr(ord('a') + place)}.json", run) for place, run in enumerate(runs)]
 
 
-def test_merged_shards_equal_one_run_of_everything() -> None:
+def test_merged_shards_equal_one_run_of_everything(tmp_path: Path) -> None:
     """In whatever order they are named: failures, builds, costs and the order of cases included."""
     runs = (measured(Shard(number, 4)) for number in (3, 1, 4, 2))
-    files = [from_json(to_json(run), "shard") for run in runs]
+    files = []
+    for run in runs:
+        (tmp_path / "shard.json").write_text(to_json(run))
+        files.append(read_json(tmp_path / "shard.json"))
 
     assert measured() == merge(named(*files))
     assert all(0 < len(run.cases) < 2 * len(CASES) for run in files)

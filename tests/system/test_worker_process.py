@@ -6,7 +6,6 @@ import os
 import resource
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from instruction_counts.system.worker_process import (
     WorkerProcess,
     failure_of,
 )
-from tests.waiting import comes_true, ends_soon
+from tests.waiting import comes_true
 
 PREAMBLE = """\
 import json, os, signal, subprocess, sys, time
@@ -244,31 +243,3 @@ def test_output_is_drained_and_only_its_tail_kept(start: START) -> None:
         assert worker.output.endswith("the end")
         assert len(worker.output) <= 64 * 1024
         assert grown_kib < 20_000
-
-
-# Ends
-
-
-def test_closing_ends_the_process_and_its_children(start: START) -> None:
-    """The whole group is killed, whatever it ignores."""
-    names = ("SIGTERM", "SIGINT", "SIGHUP")
-    ignore = "".join(f"signal.signal(signal.{name}, signal.SIG_IGN); " for name in names)
-    code = f"""
-        {ignore}
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-        send({{"pids": [os.getpid(), child.pid]}})
-        time.sleep(60)
-    """
-    with start(code) as worker:
-        pids = worker.receive(300)["pids"]
-
-    assert [True, True] == [ends_soon(pid) for pid in pids]
-
-
-def test_a_kill_from_another_thread_ends_the_waiting(start: START) -> None:
-    """An interrupt reaches lanes that wait for an answer."""
-    worker = start("time.sleep(60)")
-    threading.Timer(0.2, worker.kill).start()
-    failure = failure_in(worker)
-
-    assert "the process was killed by SIGKILL" == failure.message

@@ -56,25 +56,16 @@ def top_causes(difference: FunctionDifference) -> tuple[Cause, ...]:
     Of a library that is stripped on one side the total is reported, since no function of it has a
     match on the other. What rounds to no instruction is no cause.
     """
-    nameless = nameless_libraries(difference)
-    causes = [
-        Cause(
-            *(CauseKind.LIBRARY, share.title, share.base, share.new),
-            where=share.title,
-            nameless_in=nameless[share.title],
-        )
-        for share in difference.by_library()
-        if share.title in nameless
-    ]
-    causes += [
-        Cause(
-            *(CauseKind.NATIVE, function.key.name, function.base, function.new),
-            where=function.key.library,
-            more_calls=function.more_calls,
-        )
-        for function in difference.functions
-        if function.delta and function.key.library not in nameless
-    ]
+    nameless, causes = nameless_libraries(difference), []
+    for share in difference.by_library():
+        if side := nameless.get(share.title, ""):
+            about = CauseKind.LIBRARY, share.title, share.base, share.new, share.title
+            causes.append(Cause(*about, nameless_in=side))
+    for found in difference.functions:
+        if found.delta and found.key.library not in nameless:
+            amounts = found.base, found.new, found.key.library
+            native = Cause(CauseKind.NATIVE, found.key.name, *amounts, more_calls=found.more_calls)
+            causes.append(native)
     causes.sort(key=lambda cause: -abs(cause.change))
     return tuple(cause for cause in causes if round(cause.change))[:_MOST_CAUSES]
 

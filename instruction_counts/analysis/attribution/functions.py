@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeAlias
 
 import attrs
 
@@ -128,12 +127,13 @@ class FunctionDifference:
         return () if is_recursive else found
 
     def _shares(self, title: Callable[[FunctionKey], str]) -> tuple[Share, ...]:
-        sums: dict[str, list[Fraction]] = defaultdict(lambda: [_NOTHING, _NOTHING])
+        base: dict[str, Fraction] = defaultdict(Fraction)
+        new: dict[str, Fraction] = defaultdict(Fraction)
         for function in self.functions:
-            base_and_new = sums[title(function.key)]
-            base_and_new[0] += function.base or 0
-            base_and_new[1] += function.new or 0
-        shares = (Share(name, *base_and_new) for name, base_and_new in sums.items())
+            name = title(function.key)
+            base[name] += function.base or 0
+            new[name] += function.new or 0
+        shares = (Share(name, base[name], new[name]) for name in base)
         return tuple(sorted(shares, key=lambda share: (*_size(share), share.title)))
 
 
@@ -150,25 +150,21 @@ def shown(amount: Fraction) -> str:
 
 # ---------------------------------------------------------------------------------- two sides
 
-_Calls: TypeAlias = tuple[FunctionKey | None, FunctionKey]
-"""A caller, or None for all of them, and what it calls."""
-
 
 def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> FunctionDifference:
     """What changed from ``base`` to ``new``; a side that is None spends nothing."""
     before, after = _Spent.of(base), _Spent.of(new)
-    names = _renamed(before.costs, after.costs)
-    if names:
+    if names := _renamed(before.costs, after.costs):
         before = _Spent.of(base, names)
     functions, calls = [], []
     for key in {**after.costs, **before.costs}:
-        (base_calls, _), (new_calls, _) = (side.called((None, key)) for side in (before, after))
+        (base_calls, _), (new_calls, _) = (side.called(None, key) for side in (before, after))
         costs = before.costs.get(key), after.costs.get(key)
         functions.append(FunctionChange(key, *costs, base_calls, new_calls))
     for caller, key in {**after.calls, **before.calls}:
         if caller is not None:
             (base_calls, less), (new_calls, more) = (
-                side.called((caller, key)) for side in (before, after)
+                side.called(caller, key) for side in (before, after)
             )
             calls.append(CallerChange(key, less, more, base_calls, new_calls, caller))
     functions.sort(key=lambda function: (*_size(function), function.key))
@@ -181,8 +177,8 @@ class _Spent:
     """One side per iteration, by names that can be found on another side, too."""
 
     costs: Mapping[FunctionKey, Fraction]
-    calls: Mapping[_Calls, tuple[Fraction, Fraction]]
-    """How many, with their instructions."""
+    calls: Mapping[tuple[FunctionKey | None, FunctionKey], tuple[Fraction, Fraction]]
+    """How many, with their instructions, by caller (None for all of them) and what it calls."""
     knows_calls: bool = True
     """Whether calls were stored, if there were any."""
 
@@ -202,25 +198,28 @@ class _Spent:
             for cost in costs.costs
         ]
         keys = [names.get(key, key) for key in found] if names else found
-        exclusive: dict[FunctionKey, int] = defaultdict(int)
+        exclusive: Counter[FunctionKey] = Counter()
         for key, cost in zip(keys, costs.costs, strict=True):
             exclusive[key] += cost.exclusive
-        calls: dict[_Calls, list[int]] = defaultdict(lambda: [0, 0])
+        number: Counter[tuple[FunctionKey | None, FunctionKey]] = Counter()
+        spent = number.copy()
         for call in costs.calls:
             for caller in (None, keys[call.caller]):
-                sums = calls[caller, keys[call.callee]]
-                sums[0] += call.calls
-                sums[1] += call.instructions
+                number[caller, keys[call.callee]] += call.calls
+                spent[caller, keys[call.callee]] += call.instructions
         runs = costs.runs
         return cls(
             {key: Fraction(cost, runs) for key, cost in exclusive.items()},
-            {each: (Fraction(n, runs), Fraction(cost, runs)) for each, (n, cost) in calls.items()},
-            bool(calls) or not exclusive,
+            {each: (Fraction(n, runs), Fraction(spent[each], runs)) for each, n in number.items()},
+            bool(number) or not exclusive,
         )
 
-    def called(self, calls: _Calls) -> tuple[Fraction, Fraction] | tuple[None, None]:
+    def called(
+        self, caller: FunctionKey | None, key: FunctionKey
+    ) -> tuple[Fraction, Fraction] | tuple[None, None]:
         """How many calls, with their instructions; None where they are not known."""
-        return self.calls.get(calls, (_NOTHING, _NOTHING)) if self.knows_calls else (None, None)
+        nothing = _NOTHING, _NOTHING
+        return self.calls.get((caller, key), nothing) if self.knows_calls else (None, None)
 
 
 def _renamed(
@@ -241,24 +240,19 @@ def _renamed(
 
 
 def layer_counts(record: Record) -> dict[Layer, int]:
-    """Instructions of a case by layer, in whole numbers that add up to its count."""
+    """Instructions of a case by layer, in whole numbers that add up to its count.
+
+    Empty where the costs are not known, or add up to nothing. What comes to 0 is left out.
+    """
     counted, functions = record.outcome.instructions, record.outcome.functions
     if counted is None or functions is None:
         return {}
-    shares = difference(None, functions).by_layer()
-    return apportioned({Layer(share.title): share.new for share in shares}, counted.per_run)
-
-
-def apportioned(shares: Mapping[Layer, Fraction], total: int) -> dict[Layer, int]:
-    """Whole numbers in proportion to ``shares`` that add up to ``total``: the largest remainder.
-
-    Empty where the shares add up to nothing. What comes to 0 is left out.
-    """
+    shares = {Layer(share.title): share.new for share in difference(None, functions).by_layer()}
     whole = sum(shares.values(), _NOTHING)
     if whole <= 0:
         return {}
     layers = [layer for layer in Layer if layer in shares]
-    counts = rounded([shares[layer] * total / whole for layer in layers], total)
+    counts = rounded([shares[layer] * counted.per_run / whole for layer in layers], counted.per_run)
     return {layer: count for layer, count in zip(layers, counts, strict=True) if count}
 
 

@@ -57,7 +57,11 @@ def _profile(
         largest = max(costs, key=lambda key: costs[key])
         owed = sum(min(cost, Fraction()) for cost in found.values() if cost is not None)
         costs[largest] = max(costs[largest] + owed, Fraction())
-    callees = _callees(difference, side)
+    callees: dict[FunctionKey, dict[FunctionKey, Fraction]] = defaultdict(dict)
+    for call in difference.calls:
+        weight = getattr(call, side) or Fraction()
+        if call.caller != call.key and weight > 0:
+            callees[call.caller][call.key] = weight
     stacks = list(_stacks({key: float(cost) for key, cost in costs.items()}, callees))
     total = round(sum(costs.values()))
     weights = rounded([weight for _, weight in stacks], total)
@@ -71,16 +75,6 @@ def _profile(
         "samples": [[frames.setdefault(key, len(frames)) for key in stack] for stack, _ in kept],
         "weights": [weight for _, weight in kept],
     }
-
-
-def _callees(difference: FunctionDifference, side: str) -> _Shares:
-    """What each function of a side calls, with the instructions of these calls."""
-    callees: dict[FunctionKey, dict[FunctionKey, Fraction]] = defaultdict(dict)
-    for call in difference.calls:
-        weight = getattr(call, side) or Fraction()
-        if call.caller != call.key and weight > 0:
-            callees[call.caller][call.key] = weight
-    return callees
 
 
 def _stacks(costs: _Costs, callees: _Shares) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:

@@ -136,13 +136,9 @@ def verified(
 
 def changed_by_counts(comparison: Comparison) -> tuple[Difference, ...]:
     """What several layouts call a change, and what is executed does not."""
-    return tuple(
-        difference
-        for difference in comparison.differences
-        if difference.layouts is not None
-        and difference.verdict in {Verdict.BETTER, Verdict.WORSE}
-        and difference.program not in OTHER_PROGRAMS
-    )
+    counted = (case for case in comparison.differences if case.layouts is not None)
+    changed = (case for case in counted if case.verdict in {Verdict.BETTER, Verdict.WORSE})
+    return tuple(case for case in changed if case.program not in OTHER_PROGRAMS)
 
 
 def settled(
@@ -176,14 +172,11 @@ def beside(records: Sequence[Record]) -> tuple[MeasuredStatement, ...]:
     statements = []
     for number, record in enumerate(records):
         places = difference(None, record.outcome.functions).functions[:3]
-        judged = _from_first(records[0], record) if number else None
+        judged = None
+        if number:  # as between two builds; that they are other code and of other modes is meant
+            key = attrs.asdict(record.key, recurse=False)
+            base = attrs.evolve(records[0], **key, definition_hash=record.definition_hash)
+            judged = judge(record.key, base, record)
+            judged = attrs.evolve(judged, causes=causes_of(judged))
         statements.append(MeasuredStatement(record, places, judged))
     return tuple(statements)
-
-
-def _from_first(first: Record, other: Record) -> Difference:
-    """As between two builds; that they are other code and of other modes is meant."""
-    key = attrs.asdict(other.key, recurse=False)
-    base = attrs.evolve(first, **key, definition_hash=other.definition_hash)
-    judged = judge(other.key, base, other)
-    return attrs.evolve(judged, causes=causes_of(judged))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -195,7 +195,15 @@ class Difference:
 
         They leave the verdict, which is about instructions, as it is.
         """
-        return tuple(_metric_changes(self.base, self.new))
+        base, new = self.base, self.new
+        if base is None or new is None or base.definition_hash != new.definition_hash:
+            return ()
+        found = []
+        for metric in (metric for metric in metrics() if metric.judged and metric.exact):
+            before, after = (record.outcome.metrics.get(metric.name) for record in (base, new))
+            if before is not None and after is not None and before != after:
+                found.append(MetricChange(metric, before, after))
+        return tuple(found)
 
     @property
     def verified(self) -> bool:
@@ -243,15 +251,6 @@ class Difference:
         """The change, relative to base."""
         change, base = self.change, self.base_count
         return None if change is None or not base else change / base
-
-
-def _metric_changes(base: Record | None, new: Record | None) -> Iterator[MetricChange]:
-    if base is None or new is None or base.definition_hash != new.definition_hash:
-        return
-    for metric in (metric for metric in metrics() if metric.judged and metric.exact):
-        before, after = (record.outcome.metrics.get(metric.name) for record in (base, new))
-        if before is not None and after is not None and before != after:
-            yield MetricChange(metric, before, after)
 
 
 def time_change(base: Times | None, new: Times | None) -> TimeChange | None:
@@ -418,12 +417,10 @@ def _by_program(judged: Difference) -> Difference:
     too_small = judged.verdict is Verdict.SAME and judged.reason is not Reason.WITHIN_NOISE
     if judged.program not in OTHER_PROGRAMS or too_small:
         return judged
-    verdict, metric = judged.verdict, OTHER_PROGRAMS[judged.program]
+    verdict, name = judged.verdict, OTHER_PROGRAMS[judged.program].name
     if verdict not in {Verdict.BETTER, Verdict.WORSE}:
-        before, after = (
-            0 if record is None else record.outcome.metrics.get(metric.name, 0)
-            for record in (judged.base, judged.new)
-        )
+        sides = (record for record in (judged.base, judged.new) if record is not None)
+        before, after = (record.outcome.metrics.get(name, 0) for record in sides)
         change = judged.effect or 0
         agree = (after - before) * change > 0
         verdict = _direction(change) if agree else Verdict.AMBIGUOUS

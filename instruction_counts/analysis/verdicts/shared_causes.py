@@ -76,10 +76,8 @@ class LeadingCause:
 
     def has(self, key: CaseKey, cause: Cause) -> bool:
         """Whether it is one of its causes in that case."""
-        return any(
-            key in member.causes and member.first.identity == cause.identity
-            for member in self.members
-        )
+        mine = (member for member in self.members if key in member.causes)
+        return any(member.first.identity == cause.identity for member in mine)
 
 
 @attrs.frozen

@@ -178,7 +178,12 @@ class Compiler:
         for name, text in {**attrs.asdict(source), "case.cpp": translation_unit(source)}.items():
             (folder / name).write_text(text, encoding="utf-8")
         for prelude in candidates(source, self._preludes):
-            code, output = self._compile(prelude, folder, cores)
+            (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
+            # Relative names and a folder of its own: no path of ours gets into the result.
+            command = [self._facts.compiler, *self._flags]
+            command += ["-include", self._header(prelude, cores)]
+            command += ["-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
+            code, output = self._commands.run(command, folder, cores)
             if code == 0:
                 break
         else:
@@ -191,13 +196,6 @@ class Compiler:
         for path in folder.iterdir():
             if path.name not in {"about.json", "case.cpp", "case.so", "prelude.hpp"}:
                 path.unlink()
-
-    def _compile(self, prelude: Prelude, folder: Path, cores: tuple[int, ...]) -> tuple[int, str]:
-        (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
-        # Relative names and a folder of its own: no path of ours gets into the result.
-        command = [self._facts.compiler, *self._flags, "-include", self._header(prelude, cores)]
-        command += ["-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
-        return self._commands.run(command, folder, cores)
 
     def _header(self, prelude: Prelude, cores: tuple[int, ...]) -> str:
         """A header beside which it lies precompiled; else, and slowly, the text beside the case.

@@ -128,16 +128,6 @@ def executing(outcome: Outcome, bytecodes: int) -> Outcome:
     return attrs.evolve(outcome, executed=found, executed_digests=found.digests)
 
 
-def test_a_statement_spends_most_in_three_functions() -> None:
-    """The largest first."""
-    spent = {"kernels": 60, "tensor": 25, "dispatcher": 10, "f": 5}
-    (found,) = beside([make_record("a", outcome=counted(100, spent))])
-
-    assert [("at::native::add", 60), ("at::empty", 25), ("c10::Dispatcher::call", 10)] == [
-        (place.key.name, place.new) for place in found.places
-    ]
-
-
 def test_every_other_statement_is_held_against_the_first() -> None:
     """Though it is other code, and perhaps another language; with its causes."""
     first, *others = (

@@ -143,351 +143,361 @@ def is_cached(compiler: Compiler, case: CppSource) -> bool:
     return compiler.cache.find(CASES, key, is_current) is not None
 
 
-class TestRunning:
-    """What the entry point does."""
+# What the entry point does
 
-    def test_each_window_runs_as_often_as_it_is_asked_to(self, compiler: Compiler) -> None:
-        """The setup runs once, before the first window; begin and end enclose each."""
-        library = ctypes.CDLL(str(compiler.case(source(setup="seen = 1000;"))))
-        assert (0, "", [1000, 1002, 1002, 1002, 1002, 1007]) == run(library, 2, 0, 5)
 
-    @pytest.mark.parametrize(
-        ("stmt", "expected"),
-        [
-            ('seen = std::string(R"x(a\nb)x").size();', 3),
-            ("seen = tiny::half<std::vector<long>::value_type>(8);", 4),
-            ("seen = [&](auto x) { return [=] { return x + 1; }(); }(6);", 7),
-            ("seen = 1  // a comment ends the last line", 1),
-            ("seen = 2  // a backslash, too \\", 2),
-            ("seen += 1; break; seen += 10;", 1),
-            ("#if 1\nseen = 5;\n#else\nseen = 6;\n#endif", 5),
-            ('seen = std::string("%s {stmt} $1 \\\\g<0>").size();', 18),
-            ("seen = __LINE__;", 1),
-            ("", 0),
-        ],
-    )
-    def test_a_statement_is_taken_as_it_is_written(
-        self, compiler: Compiler, stmt: str, expected: int
-    ) -> None:
-        """Nothing in it is interpreted on the way; a semicolon at its end may be missing."""
-        assert expected == seen_by(compiler, source(stmt))
+def test_each_window_runs_as_often_as_it_is_asked_to(compiler: Compiler) -> None:
+    """The setup runs once, before the first window; begin and end enclose each."""
+    library = ctypes.CDLL(str(compiler.case(source(setup="seen = 1000;"))))
+    assert (0, "", [1000, 1002, 1002, 1002, 1002, 1007]) == run(library, 2, 0, 5)
 
-    def test_a_case_may_use_any_name(self, compiler: Compiler) -> None:
-        """Common names, in setup and statement, are the user's."""
-        names = ["i", "n", "k", "runs", "count", "begin", "end", "error", "size", "x", "e", "run"]
-        setup = "".join(f"int {name} = 1;\n" for name in names)
-        stmt = f"int i = 2; seen = {' + '.join(names)} + failed;"
-        names_of_all = f"{SEEN}using namespace std;\nstruct window {{}};\nint failed = 2;"
-        assert len(names) + 3 == seen_by(compiler, source(stmt, setup, names_of_all))
 
-    @pytest.mark.parametrize(
-        ("setup", "stmt", "expected"),
-        [
-            ("", 'throw std::runtime_error("first\\nsecond");', "first\nsecond"),
-            ('throw std::out_of_range("setup");', "", "setup"),
-            ("", "throw 1;", "something that is no std::exception was thrown"),
-            ("", "throw std::runtime_error(std::string(500, 'x'));", "x" * 99),
-        ],
-    )
-    def test_an_exception_becomes_the_error(
-        self, compiler: Compiler, setup: str, stmt: str, expected: str
-    ) -> None:
-        """As much of it as fits."""
-        code, error, _ = run(ctypes.CDLL(str(compiler.case(source(stmt, setup)))), 3)
-        assert 1 == code
-        assert expected == error[: len(expected)]
+@pytest.mark.parametrize(
+    ("stmt", "expected"),
+    [
+        ('seen = std::string(R"x(a\nb)x").size();', 3),
+        ("seen = tiny::half<std::vector<long>::value_type>(8);", 4),
+        ("seen = [&](auto x) { return [=] { return x + 1; }(); }(6);", 7),
+        ("seen = 1  // a comment ends the last line", 1),
+        ("seen = 2  // a backslash, too \\", 2),
+        ("seen += 1; break; seen += 10;", 1),
+        ("#if 1\nseen = 5;\n#else\nseen = 6;\n#endif", 5),
+        ('seen = std::string("%s {stmt} $1 \\\\g<0>").size();', 18),
+        ("seen = __LINE__;", 1),
+        ("", 0),
+    ],
+)
+def test_a_statement_is_taken_as_it_is_written(
+    compiler: Compiler, stmt: str, expected: int
+) -> None:
+    """Nothing in it is interpreted on the way; a semicolon at its end may be missing."""
+    assert expected == seen_by(compiler, source(stmt))
 
-    def test_the_path_of_the_model_is_filled_in_before_the_call(self, compiler: Compiler) -> None:
-        """The literal becomes a buffer, so that the code is the same wherever the model lies."""
-        setup = f'std::string path("{ARTEFACT_PATH}");'
-        library = ctypes.CDLL(str(compiler.case(source("seen = path.size();", setup))))
-        buffer = (ctypes.c_char * MODEL_BUFFER_SIZE).in_dll(library, MODEL_BUFFER)
-        buffer.value = b"/tmp/model.pt"
-        assert (0, "", [0, 13]) == run(library, 1)
+
+def test_a_case_may_use_any_name(compiler: Compiler) -> None:
+    """Common names, in setup and statement, are the user's."""
+    names = ["i", "n", "k", "runs", "count", "begin", "end", "error", "size", "x", "e", "run"]
+    setup = "".join(f"int {name} = 1;\n" for name in names)
+    stmt = f"int i = 2; seen = {' + '.join(names)} + failed;"
+    names_of_all = f"{SEEN}using namespace std;\nstruct window {{}};\nint failed = 2;"
+    assert len(names) + 3 == seen_by(compiler, source(stmt, setup, names_of_all))
+
+
+@pytest.mark.parametrize(
+    ("setup", "stmt", "expected"),
+    [
+        ("", 'throw std::runtime_error("first\\nsecond");', "first\nsecond"),
+        ('throw std::out_of_range("setup");', "", "setup"),
+        ("", "throw 1;", "something that is no std::exception was thrown"),
+        ("", "throw std::runtime_error(std::string(500, 'x'));", "x" * 99),
+    ],
+)
+def test_an_exception_becomes_the_error(
+    compiler: Compiler, setup: str, stmt: str, expected: str
+) -> None:
+    """As much of it as fits."""
+    code, error, _ = run(ctypes.CDLL(str(compiler.case(source(stmt, setup)))), 3)
+    assert 1 == code
+    assert expected == error[: len(expected)]
+
+
+def test_the_path_of_the_model_is_filled_in_before_the_call(compiler: Compiler) -> None:
+    """The literal becomes a buffer, so that the code is the same wherever the model lies."""
+    setup = f'std::string path("{ARTEFACT_PATH}");'
+    library = ctypes.CDLL(str(compiler.case(source("seen = path.size();", setup))))
+    buffer = (ctypes.c_char * MODEL_BUFFER_SIZE).in_dll(library, MODEL_BUFFER)
+    buffer.value = b"/tmp/model.pt"
+    assert (0, "", [0, 13]) == run(library, 1)
 
 
 NOTHING = "error: ‘nothing’ was not declared in this scope"
 
 
-class TestErrors:
-    """A case that does not compile: the message, at the user's line."""
-
-    @pytest.mark.parametrize(
-        ("case", "message", "place", "code"),
-        [
-            (source("seen += 1;\nseen += nothing;"), NOTHING, "stmt line 2", "seen += nothing;"),
-            (
-                source(setup="int a;\n\n  int b = nothing;"),
-                *(NOTHING, "setup line 3", "int b = nothing;"),
-            ),
-            (
-                source("", global_setup=f"{SEEN}int f() {{\n  return nothing; }}\n"),
-                *(NOTHING, "global_setup line 3", "return nothing; }"),
-            ),
-            # Names that the small prelude does not have are no mistake.
-            (
-                source("seen = tiny::thrice(3);\nseen = nothing;"),
-                NOTHING,
-                "stmt line 2",
-                "seen = nothing;",
-            ),
-            # A template that refuses is the statement's mistake.
-            (
-                source("seen = 1;\nseen = tiny::half('a');"),
-                *("error: static assertion failed: too small", "stmt line 2"),
-                "seen = tiny::half('a');",
-            ),
-            # A fatal error is an error.
-            (
-                source(global_setup=f"{SEEN}#include <no/such.h>"),
-                *("error: no/such.h: No such file or directory", "global_setup line 2"),
-                "#include <no/such.h>",
-            ),
-            # No line is to blame.
-            (
-                source("if (seen) {"),
-                *("error: expected ‘while’ before ‘instruction_counts_end’", "", ""),
-            ),
-        ],
-        ids=["statement", "setup", "global setup", "full prelude", "template", "header", "nowhere"],
-    )
-    def test_an_error_is_placed_at_the_users_line(
-        self, compiler: Compiler, case: CppSource, message: str, place: str, code: str
-    ) -> None:
-        """Part, line and text of the line; it is compiled again the next time."""
-        failure = failure_of(compiler, case)
-        expected = FailureKind.COMPILE, message, place, code
-        assert expected == (failure.kind, failure.message, failure.place, failure.code)
-        assert message.removeprefix("error: ") in failure.output
-        assert not is_cached(compiler, case)
-
-    def test_no_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """Where there is none, or it does not start."""
-        none = tiny_compiler(attrs.evolve(facts, compiler=""), tmp_path / "a")
-        gone = tiny_compiler(attrs.evolve(facts, compiler="/no/g++"), tmp_path / "b")
-        assert "there is no C++ compiler" == failure_of(none, source()).message
-        assert "/no/g++ does not start" in failure_of(gone, source()).message
+# A case that does not compile: the message, at the user's line
 
 
-class TestPreludes:
-    """Which headers a case is compiled with."""
+@pytest.mark.parametrize(
+    ("case", "message", "place", "code"),
+    [
+        (source("seen += 1;\nseen += nothing;"), NOTHING, "stmt line 2", "seen += nothing;"),
+        (
+            source(setup="int a;\n\n  int b = nothing;"),
+            *(NOTHING, "setup line 3", "int b = nothing;"),
+        ),
+        (
+            source("", global_setup=f"{SEEN}int f() {{\n  return nothing; }}\n"),
+            *(NOTHING, "global_setup line 3", "return nothing; }"),
+        ),
+        # Names that the small prelude does not have are no mistake.
+        (
+            source("seen = tiny::thrice(3);\nseen = nothing;"),
+            NOTHING,
+            "stmt line 2",
+            "seen = nothing;",
+        ),
+        # A template that refuses is the statement's mistake.
+        (
+            source("seen = 1;\nseen = tiny::half('a');"),
+            *("error: static assertion failed: too small", "stmt line 2"),
+            "seen = tiny::half('a');",
+        ),
+        # A fatal error is an error.
+        (
+            source(global_setup=f"{SEEN}#include <no/such.h>"),
+            *("error: no/such.h: No such file or directory", "global_setup line 2"),
+            "#include <no/such.h>",
+        ),
+        # No line is to blame.
+        (
+            source("if (seen) {"),
+            *("error: expected ‘while’ before ‘instruction_counts_end’", "", ""),
+        ),
+    ],
+    ids=["statement", "setup", "global setup", "full prelude", "template", "header", "nowhere"],
+)
+def test_an_error_is_placed_at_the_users_line(
+    compiler: Compiler, case: CppSource, message: str, place: str, code: str
+) -> None:
+    """Part, line and text of the line; it is compiled again the next time."""
+    failure = failure_of(compiler, case)
+    expected = FailureKind.COMPILE, message, place, code
+    assert expected == (failure.kind, failure.message, failure.place, failure.code)
+    assert message.removeprefix("error: ") in failure.output
+    assert not is_cached(compiler, case)
 
-    def test_words_choose_the_prelude(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """Each is precompiled once, when the first case asks for it."""
-        found, log = logging(facts, tmp_path)
-        compiler = tiny_compiler(found, tmp_path / "cache")
-        compiler.case(source("seen = tiny::twice(1);"))
-        assert ["prelude.hpp.gch", "case.o", "case.so"] == log()
-        compiler.case(source("seen = tiny::twice(2);"))
-        assert ["case.o", "case.so"] == log()[3:]
-        compiler.case(source("seen = tiny::nn::thrice(3);"))
-        assert ["prelude.hpp.gch", "case.o", "case.so"] == log()[5:]
 
-    def test_a_wrong_choice_costs_a_second_compilation(
-        self, facts: BuildFacts, tmp_path: Path
-    ) -> None:
-        """The full prelude is tried when the small one does not do; the result is kept."""
-        found, log = logging(facts, tmp_path)
-        compiler, case = tiny_compiler(found, tmp_path / "cache"), source("seen = tiny::thrice(3);")
-        assert 9 == seen_by(compiler, case)
-        assert ["prelude.hpp.gch", "case.o"] * 2 + ["case.so"] == log()
-        compiler.case(case)
-        assert 5 == len(log())
-
-    @pytest.mark.parametrize("fault", ["", 'case "$*" in *c++-header*) exit 1;; esac'])
-    def test_a_precompiled_header_of_no_use_costs_time_alone(
-        self, facts: BuildFacts, tmp_path: Path, fault: str
-    ) -> None:
-        """Whether it is damaged, or cannot be made: the case compiles without it."""
-        compiler = tiny_compiler(scripted(facts, tmp_path, fault), tmp_path / "cache")
-        assert 1 == seen_by(compiler, source("seen = 1;"))
-        headers = list(tmp_path.glob("cache/headers/*/prelude.hpp.gch"))
-        for path in headers:
-            path.write_bytes(b"x" * path.stat().st_size)
-        assert bool(fault) is not bool(headers)
-        assert 2 == seen_by(compiler, source("seen = 2;"))
+def test_no_compiler_is_said(facts: BuildFacts, tmp_path: Path) -> None:
+    """Where there is none, or it does not start."""
+    none = tiny_compiler(attrs.evolve(facts, compiler=""), tmp_path / "a")
+    gone = tiny_compiler(attrs.evolve(facts, compiler="/no/g++"), tmp_path / "b")
+    assert "there is no C++ compiler" == failure_of(none, source()).message
+    assert "/no/g++ does not start" in failure_of(gone, source()).message
 
 
-class TestCaching:
-    """What is compiled again, and what is not."""
+# Which headers a case is compiled with
 
-    def test_a_cached_case_needs_no_compiler(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """Neither in this process nor in the next one."""
-        found, log = logging(facts, tmp_path)
-        first = tiny_compiler(found, tmp_path / "cache")
-        assert not is_cached(first, source())
-        library, calls = first.case(source()), len(log())
-        second = tiny_compiler(found, tmp_path / "cache")
-        assert is_cached(second, source())
-        assert library == first.case(source()) == second.case(source())
-        assert calls == len(log())
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda facts: attrs.evolve(facts, include_paths=()),
-            lambda facts: attrs.evolve(facts, compiler="/usr/bin/../bin/g++"),
-            lambda facts: fingerprinted(facts, compiler="another version"),
-            lambda facts: fingerprinted(facts, torch_git="another commit"),
-            lambda facts: fingerprinted(facts, cxx11_abi=False),
-            lambda facts: fingerprinted(facts, libc="another"),
-        ],
-    )
-    def test_another_build_is_another_key(
-        self, facts: BuildFacts, compiler: Compiler, change: Callable[[BuildFacts], BuildFacts]
-    ) -> None:
-        """What changes the code of a case, or may, compiles it anew."""
-        compiler.case(source())
-        assert is_cached(tiny_compiler(facts, compiler.cache.root), source())
-        assert not is_cached(tiny_compiler(change(facts), compiler.cache.root), source())
+def test_words_choose_the_prelude(facts: BuildFacts, tmp_path: Path) -> None:
+    """Each is precompiled once, when the first case asks for it."""
+    found, log = logging(facts, tmp_path)
+    compiler = tiny_compiler(found, tmp_path / "cache")
+    compiler.case(source("seen = tiny::twice(1);"))
+    assert ["prelude.hpp.gch", "case.o", "case.so"] == log()
+    compiler.case(source("seen = tiny::twice(2);"))
+    assert ["case.o", "case.so"] == log()[3:]
+    compiler.case(source("seen = tiny::nn::thrice(3);"))
+    assert ["prelude.hpp.gch", "case.o", "case.so"] == log()[5:]
 
-    def test_a_changed_header_of_the_build_compiles_again(
-        self, facts: BuildFacts, tmp_path: Path
-    ) -> None:
-        """Developers of torch change headers without changing a version."""
-        shutil.copytree(facts.torch_root, tmp_path / "headers")
-        own = attrs.evolve(facts, include_paths=(str(tmp_path / "headers"),))
-        for factor in (2, 200):
-            header = SMALL_H.replace("2 * x", f"{factor} * x")
-            (tmp_path / "headers" / "tiny" / "small.h").write_text(header)
-            compiler = tiny_compiler(own, tmp_path / "cache")
-            assert factor == seen_by(compiler, source("seen = tiny::twice(1);"))
 
-    def test_a_changed_header_of_the_user_compiles_again(
-        self, facts: BuildFacts, tmp_path: Path
-    ) -> None:
-        """A stale case would count what is no longer there."""
-        header = tmp_path / "my header.h"
-        case = source("seen = mine;", global_setup=f'{SEEN}#include "{header}"')
-        for value in (1, 2):
-            header.write_text(f"static int mine = {value};")
-            compiler = tiny_compiler(facts, tmp_path / "cache")
-            assert not is_cached(compiler, case)
-            compiler.case(case)
-            assert is_cached(compiler, case)
-        header.unlink()
-        assert not is_cached(compiler, case)
+def test_a_wrong_choice_costs_a_second_compilation(facts: BuildFacts, tmp_path: Path) -> None:
+    """The full prelude is tried when the small one does not do; the result is kept."""
+    found, log = logging(facts, tmp_path)
+    compiler, case = tiny_compiler(found, tmp_path / "cache"), source("seen = tiny::thrice(3);")
+    assert 9 == seen_by(compiler, case)
+    assert ["prelude.hpp.gch", "case.o"] * 2 + ["case.so"] == log()
+    compiler.case(case)
+    assert 5 == len(log())
 
-    def test_the_same_source_gives_the_same_bytes(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """In whichever folder, whatever was compiled before; nothing but the results is kept."""
-        case = source("static int n = __LINE__; seen = n; puts(__FILE__);", "struct {} s;")
-        first, other = (tiny_compiler(facts, tmp_path / name) for name in ("one", "a longer name"))
-        other.case(source("seen = tiny::nn::thrice(1);"))
-        library = first.case(case)
-        bytes_of_one = library.read_bytes()
-        assert bytes_of_one == other.case(case).read_bytes()
-        assert str(tmp_path).encode() not in bytes_of_one
-        kept = ["about.json", "case.cpp", "case.so", "prelude.hpp"]
-        assert kept == sorted(path.name for path in library.parent.iterdir())
 
-    @pytest.mark.parametrize(
-        "made", [lambda made: made.case(source()), lambda made: made.native("fresh")]
-    )
-    def test_a_library_that_was_cut_is_made_again(
-        self, facts: BuildFacts, tmp_path: Path, made: Callable[[Compiler], Path]
-    ) -> None:
-        """Whoever loaded it would be killed by SIGBUS."""
-        path = made(tiny_compiler(facts, tmp_path))
-        whole = path.read_bytes()
-        os.truncate(path, 3000)
-        again = made(tiny_compiler(facts, tmp_path))
-        assert (path, whole) == (again, again.read_bytes())
+@pytest.mark.parametrize("fault", ["", 'case "$*" in *c++-header*) exit 1;; esac'])
+def test_a_precompiled_header_of_no_use_costs_time_alone(
+    facts: BuildFacts, tmp_path: Path, fault: str
+) -> None:
+    """Whether it is damaged, or cannot be made: the case compiles without it."""
+    compiler = tiny_compiler(scripted(facts, tmp_path, fault), tmp_path / "cache")
+    assert 1 == seen_by(compiler, source("seen = 1;"))
+    headers = list(tmp_path.glob("cache/headers/*/prelude.hpp.gch"))
+    for path in headers:
+        path.write_bytes(b"x" * path.stat().st_size)
+    assert bool(fault) is not bool(headers)
+    assert 2 == seen_by(compiler, source("seen = 2;"))
 
-    def test_a_full_disk_costs_the_case_alone(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """As does a cache folder that can no longer be written."""
+
+# What is compiled again, and what is not
+
+
+def test_a_cached_case_needs_no_compiler(facts: BuildFacts, tmp_path: Path) -> None:
+    """Neither in this process nor in the next one."""
+    found, log = logging(facts, tmp_path)
+    first = tiny_compiler(found, tmp_path / "cache")
+    assert not is_cached(first, source())
+    library, calls = first.case(source()), len(log())
+    second = tiny_compiler(found, tmp_path / "cache")
+    assert is_cached(second, source())
+    assert library == first.case(source()) == second.case(source())
+    assert calls == len(log())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: attrs.evolve(facts, include_paths=()),
+        lambda facts: attrs.evolve(facts, compiler="/usr/bin/../bin/g++"),
+        lambda facts: fingerprinted(facts, compiler="another version"),
+        lambda facts: fingerprinted(facts, torch_git="another commit"),
+        lambda facts: fingerprinted(facts, cxx11_abi=False),
+        lambda facts: fingerprinted(facts, libc="another"),
+    ],
+)
+def test_another_build_is_another_key(
+    facts: BuildFacts, compiler: Compiler, change: Callable[[BuildFacts], BuildFacts]
+) -> None:
+    """What changes the code of a case, or may, compiles it anew."""
+    compiler.case(source())
+    assert is_cached(tiny_compiler(facts, compiler.cache.root), source())
+    assert not is_cached(tiny_compiler(change(facts), compiler.cache.root), source())
+
+
+def test_a_changed_header_of_the_build_compiles_again(facts: BuildFacts, tmp_path: Path) -> None:
+    """Developers of torch change headers without changing a version."""
+    shutil.copytree(facts.torch_root, tmp_path / "headers")
+    own = attrs.evolve(facts, include_paths=(str(tmp_path / "headers"),))
+    for factor in (2, 200):
+        header = SMALL_H.replace("2 * x", f"{factor} * x")
+        (tmp_path / "headers" / "tiny" / "small.h").write_text(header)
+        compiler = tiny_compiler(own, tmp_path / "cache")
+        assert factor == seen_by(compiler, source("seen = tiny::twice(1);"))
+
+
+def test_a_changed_header_of_the_user_compiles_again(facts: BuildFacts, tmp_path: Path) -> None:
+    """A stale case would count what is no longer there."""
+    header = tmp_path / "my header.h"
+    case = source("seen = mine;", global_setup=f'{SEEN}#include "{header}"')
+    for value in (1, 2):
+        header.write_text(f"static int mine = {value};")
         compiler = tiny_compiler(facts, tmp_path / "cache")
-        shutil.rmtree(tmp_path / "cache")
-        (tmp_path / "cache").touch()
-        failure = failure_of(compiler, source())
-        assert FailureKind.REFUSED is failure.kind
-        assert "compiling failed: " in failure.message
+        assert not is_cached(compiler, case)
+        compiler.case(case)
+        assert is_cached(compiler, case)
+    header.unlink()
+    assert not is_cached(compiler, case)
 
 
-class TestStopping:
-    """Compilers end when they are told to."""
-
-    def test_closing_kills_running_compilers(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """From another thread; the case fails at once, and no other one starts."""
-        slow = scripted(facts, tmp_path, f"touch {tmp_path}/running; sleep 600")
-        compiler, failures = tiny_compiler(slow, tmp_path / "cache"), list[Failure]()
-        thread = threading.Thread(target=lambda: failures.append(failure_of(compiler, source())))
-        thread.start()
-        while not (tmp_path / "running").exists():
-            time.sleep(0.01)
-        compiler.close()
-        thread.join(timeout=300)
-        assert ["the compiler was stopped"] == [failure.message for failure in failures]
-        assert "the compiler was stopped" == failure_of(compiler, source()).message
-        assert not list(tmp_path.glob("cache/*/.new-*"))
-
-    @pytest.mark.parametrize(
-        ("script", "kind", "message"),
-        [
-            ("sleep 600", FailureKind.TIMEOUT, "the compiler did not end within 5 s"),
-            ("kill -9 $$", FailureKind.SIGNAL, ""),
-            (
-                'echo "g++: fatal error: Killed signal terminated program cc1plus"; exit 1',
-                *(FailureKind.SIGNAL, ""),
-            ),
-        ],
-        ids=["hangs", "killed", "told of it"],
-    )
-    def test_a_compiler_that_does_not_end_is_no_mistake_of_the_case(
-        self, facts: BuildFacts, tmp_path: Path, script: str, kind: FailureKind, message: str
-    ) -> None:
-        """Memory may have run out: another try may pass."""
-        odd = scripted(facts, tmp_path, script)
-        failure = failure_of(tiny_compiler(odd, tmp_path / "cache", timeout_s=5), source())
-        assert kind is failure.kind
-        assert failure.kind.may_pass_on_retry
-        assert message in failure.message
-
-    def test_compilers_run_on_the_given_cores(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """The core of the lane, and no other."""
-        ask = f"sleep 0.2; grep Cpus_allowed_list /proc/$$/status >> {tmp_path}/cores"
-        compiler = tiny_compiler(scripted(facts, tmp_path, ask), tmp_path / "cache")
-        compiler.case(source(), (0,))
-        lines = (tmp_path / "cores").read_text().splitlines()
-        assert ["Cpus_allowed_list:\t0"] * 3 == lines
+def test_the_same_source_gives_the_same_bytes(facts: BuildFacts, tmp_path: Path) -> None:
+    """In whichever folder, whatever was compiled before; nothing but the results is kept."""
+    case = source("static int n = __LINE__; seen = n; puts(__FILE__);", "struct {} s;")
+    first, other = (tiny_compiler(facts, tmp_path / name) for name in ("one", "a longer name"))
+    other.case(source("seen = tiny::nn::thrice(1);"))
+    library = first.case(case)
+    bytes_of_one = library.read_bytes()
+    assert bytes_of_one == other.case(case).read_bytes()
+    assert str(tmp_path).encode() not in bytes_of_one
+    kept = ["about.json", "case.cpp", "case.so", "prelude.hpp"]
+    assert kept == sorted(path.name for path in library.parent.iterdir())
 
 
-class TestShim:
-    """The C library that is loaded into the counted process."""
+@pytest.mark.parametrize(
+    "made", [lambda made: made.case(source()), lambda made: made.native("fresh")]
+)
+def test_a_library_that_was_cut_is_made_again(
+    facts: BuildFacts, tmp_path: Path, made: Callable[[Compiler], Path]
+) -> None:
+    """Whoever loaded it would be killed by SIGBUS."""
+    path = made(tiny_compiler(facts, tmp_path))
+    whole = path.read_bytes()
+    os.truncate(path, 3000)
+    again = made(tiny_compiler(facts, tmp_path))
+    assert (path, whole) == (again, again.read_bytes())
 
-    def test_it_is_compiled_once_and_stays_loaded(self, compiler: Compiler) -> None:
-        """What it allocated outlives any handle."""
-        library = compiler.native("fresh")
-        assert library == compiler.native("fresh")
-        command = ["readelf", "-d", library]
-        shown = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "NODELETE" in shown.stdout
 
-    @pytest.mark.faults
-    @pytest.mark.parametrize(
-        ("text", "message", "remedy"),
-        [
-            (None, "there is no C compiler", "apt-get install gcc"),
-            (
-                '#!/bin/sh\necho "error: No space left on device"; exit 1\n',
-                *("No space left on", "Set INSTRUCTION_COUNTS_CACHE"),
-            ),
-            ('#!/bin/sh\necho "error: no cc1"; exit 1\n', "no cc1", ""),
-            ("\x7fELF, but not", "cc does not start", "Make it executable, or name another"),
-        ],
-    )
-    def test_a_compiler_that_fails_says_why(
-        self, facts: BuildFacts, tmp_path: Path, text: str | None, message: str, remedy: str
-    ) -> None:
-        """There is none, or it is of no use: the engine does not start."""
-        variables = {"PATH": "/nowhere"}
-        if text is not None:
-            variables = {**ENVIRONMENT, "CC": str(tmp_path / "cc")}
-            (tmp_path / "cc").write_text(text)
-            (tmp_path / "cc").chmod(0o755)
-        without = attrs.evolve(facts, compiler="")
-        with pytest.raises(CompileError, match=message) as caught:
-            Compiler(without, Cache(tmp_path / "cache"), variables).native("steady")
-        assert caught.value.remedy.startswith(remedy)
+def test_a_full_disk_costs_the_case_alone(facts: BuildFacts, tmp_path: Path) -> None:
+    """As does a cache folder that can no longer be written."""
+    compiler = tiny_compiler(facts, tmp_path / "cache")
+    shutil.rmtree(tmp_path / "cache")
+    (tmp_path / "cache").touch()
+    failure = failure_of(compiler, source())
+    assert FailureKind.REFUSED is failure.kind
+    assert "compiling failed: " in failure.message
+
+
+# Compilers end when they are told to
+
+
+def test_closing_kills_running_compilers(facts: BuildFacts, tmp_path: Path) -> None:
+    """From another thread; the case fails at once, and no other one starts."""
+    slow = scripted(facts, tmp_path, f"touch {tmp_path}/running; sleep 600")
+    compiler, failures = tiny_compiler(slow, tmp_path / "cache"), list[Failure]()
+    thread = threading.Thread(target=lambda: failures.append(failure_of(compiler, source())))
+    thread.start()
+    while not (tmp_path / "running").exists():
+        time.sleep(0.01)
+    compiler.close()
+    thread.join(timeout=300)
+    assert ["the compiler was stopped"] == [failure.message for failure in failures]
+    assert "the compiler was stopped" == failure_of(compiler, source()).message
+    assert not list(tmp_path.glob("cache/*/.new-*"))
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        ("sleep 600", FailureKind.TIMEOUT, "the compiler did not end within 5 s"),
+        ("kill -9 $$", FailureKind.SIGNAL, ""),
+        (
+            'echo "g++: fatal error: Killed signal terminated program cc1plus"; exit 1',
+            *(FailureKind.SIGNAL, ""),
+        ),
+    ],
+    ids=["hangs", "killed", "told of it"],
+)
+def test_a_compiler_that_does_not_end_is_no_mistake_of_the_case(
+    facts: BuildFacts, tmp_path: Path, script: str, kind: FailureKind, message: str
+) -> None:
+    """Memory may have run out: another try may pass."""
+    odd = scripted(facts, tmp_path, script)
+    failure = failure_of(tiny_compiler(odd, tmp_path / "cache", timeout_s=5), source())
+    assert kind is failure.kind
+    assert failure.kind.may_pass_on_retry
+    assert message in failure.message
+
+
+def test_compilers_run_on_the_given_cores(facts: BuildFacts, tmp_path: Path) -> None:
+    """The core of the lane, and no other."""
+    ask = f"sleep 0.2; grep Cpus_allowed_list /proc/$$/status >> {tmp_path}/cores"
+    compiler = tiny_compiler(scripted(facts, tmp_path, ask), tmp_path / "cache")
+    compiler.case(source(), (0,))
+    lines = (tmp_path / "cores").read_text().splitlines()
+    assert ["Cpus_allowed_list:\t0"] * 3 == lines
+
+
+# The C library that is loaded into the counted process
+
+
+def test_it_is_compiled_once_and_stays_loaded(compiler: Compiler) -> None:
+    """What it allocated outlives any handle."""
+    library = compiler.native("fresh")
+    assert library == compiler.native("fresh")
+    command = ["readelf", "-d", library]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "NODELETE" in shown.stdout
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        (None, "there is no C compiler", "apt-get install gcc"),
+        (
+            '#!/bin/sh\necho "error: No space left on device"; exit 1\n',
+            *("No space left on", "Set INSTRUCTION_COUNTS_CACHE"),
+        ),
+        ('#!/bin/sh\necho "error: no cc1"; exit 1\n', "no cc1", ""),
+        ("\x7fELF, but not", "cc does not start", "Make it executable, or name another"),
+    ],
+)
+def test_a_compiler_that_fails_says_why(
+    facts: BuildFacts, tmp_path: Path, text: str | None, message: str, remedy: str
+) -> None:
+    """There is none, or it is of no use: the engine does not start."""
+    variables = {"PATH": "/nowhere"}
+    if text is not None:
+        variables = {**ENVIRONMENT, "CC": str(tmp_path / "cc")}
+        (tmp_path / "cc").write_text(text)
+        (tmp_path / "cc").chmod(0o755)
+    without = attrs.evolve(facts, compiler="")
+    with pytest.raises(CompileError, match=message) as caught:
+        Compiler(without, Cache(tmp_path / "cache"), variables).native("steady")
+    assert caught.value.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize(

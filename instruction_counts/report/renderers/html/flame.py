@@ -6,7 +6,7 @@ roots of a side add up to its count: what is too small to be seen is merged, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -63,7 +63,12 @@ def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
                 key = frames[place]["name"], frames[place].get("file", "")
                 node = node.children.setdefault(key, _Node(*key))
                 node.spend(side, weight)
-    weights = sorted(_weights(root), reverse=True)
+    weights, below = [], [root]
+    while below:
+        node = below.pop()
+        weights.append(node.weight)
+        below += node.children.values()
+    weights.sort(reverse=True)
     smallest = weights[_MOST_NODES] + 1 if len(weights) > _MOST_NODES else 0
     found: dict[str, list[Any]] = {name: [] for name in ("parent", *_FIELDS)}
     pending = [(root, -1)]
@@ -74,14 +79,6 @@ def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
         for name in _FIELDS:
             found[name].append(getattr(node, name))
     return found
-
-
-def _weights(node: _Node) -> Iterator[int]:
-    pending = [node]
-    while pending:
-        node = pending.pop()
-        yield node.weight
-        pending += node.children.values()
 
 
 def _visible(node: _Node, smallest: int) -> list[_Node]:

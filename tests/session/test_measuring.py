@@ -1,8 +1,12 @@
-"""A run that grows, and one that goes on from an earlier one."""
+"""A run that grows, one that goes on from an earlier one, and what cannot be stored meanwhile.
+
+Tests of the store do that with real faults.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -11,11 +15,12 @@ import pytest
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.core.types import RuntimeMode
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.outcomes import FailureKind, Machine, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.session.measuring import Measured
+from instruction_counts.execution.events import Silent
+from instruction_counts.session.measuring import Measured, Recording
 from instruction_counts.storage.json_files import read_json
 from tests.cores import lanes_of
 from tests.fakes import (
@@ -32,7 +37,7 @@ from tests.fakes import (
     make_record,
     make_run,
 )
-from tests.session.fakes import FakeRecorder
+from tests.session.fakes import FakeRecorder, Remarks
 
 DONE = Record.of(make_order("a").case, BUILD.name, OK)
 
@@ -224,3 +229,86 @@ def test_a_run_is_finished_before_its_files_are_written() -> None:
         Measured("timer", lanes_of(FakeEngine(), 0), [_Broken()], console, recorder).execute([])
 
     assert "complete" == recorder.state
+
+
+# What cannot be stored waits
+
+RECORDS = tuple(make_record(name) for name in "abcd")
+
+
+def recording(recorder: FakeRecorder, clock: Callable[[], float] = lambda: 0.0) -> Recording:
+    """A recording that shows nothing."""
+    return Recording(7, recorder, Silent(), clock)
+
+
+def test_what_could_not_be_stored_is_stored_with_the_next_case() -> None:
+    """Once that is possible."""
+    recorder = FakeRecorder(lambda _: False)
+    held = recording(recorder)
+    before = [held.add(record) for record in RECORDS[:2]]
+    recorder.accepts = lambda _: True
+    after = held.add(RECORDS[2])
+
+    assert [{}, {}] == before
+    assert 3 == len(after)
+    assert {"a", "b", "c"} == set(recorder.kept)
+
+
+def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
+    """Those that are measured after it are stored one case later."""
+    recorder = FakeRecorder(lambda name: name != "b")
+    held = recording(recorder)
+    for record in RECORDS:
+        held.add(record)
+
+    assert {"a", "c"} == set(recorder.kept)
+
+
+@pytest.mark.parametrize("error", [DataError("it is full"), UsageError("the run was deleted")])
+@pytest.mark.parametrize("file", [Path("a b.json.gz"), None])
+def test_a_recorder_that_never_answers_again_ends_no_run(
+    error: UsageError, file: Path | None
+) -> None:
+    """Two errors are reported in all: when it begins, and at the end, with what keeps the run.
+
+    Nothing may: every disk may be full.
+    """
+    recorder, remarks, kept = FakeRecorder(lambda _: False), Remarks(), []
+    recorder.error = error
+
+    def keep(run: Run, complete: Complete) -> Path | None:
+        kept.append(tuple(map(complete, run.cases)))
+        return file
+
+    held = Recording(7, recorder, remarks, keep=keep)
+    for record in RECORDS:
+        held.add(record)
+    held.finish(make_run(*RECORDS), interrupted=False)
+    where = "No file could be written either."
+    if file is not None:
+        where = (
+            f"All of its results are in {file}. When the database can be written: "
+            f"instruction-counts runs import '{file}'"
+        )
+
+    assert held.is_complete is False
+    assert [RECORDS] == kept
+    assert 2 == len(remarks.errors)
+    assert f"Run 7 is not stored as a whole: {error.message}\n  {where}" == remarks.errors[-1]
+
+
+def test_a_database_that_does_not_answer_for_long_does_not_hold_up_each_case() -> None:
+    """Ten seconds until a server is given up are waited for once in a while."""
+    now = [0.0]
+
+    def slow(_: str) -> bool:
+        now[0] += 10
+        return False
+
+    recorder = FakeRecorder(slow)
+    held = recording(recorder, lambda: now[0])
+    for number in range(41):
+        held.add(make_record(str(number)))
+        now[0] += 10
+
+    assert 3 == len(recorder.asked)
