@@ -16,6 +16,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -76,7 +77,7 @@ def main() -> None:
         time_suite(facts, tuple(cases.values()))
 
 
-PARTS = {
+PARTS: dict[str, dict[str, Any]] = {
     "counts alone": {"times": False},
     "… and bytecodes and operators": {"times": False, "executed": True},
     "… and its output": {"times": False, "executed": True, "output": True},

@@ -91,7 +91,7 @@ OTHER_PROGRAMS = {Program.PYTHON_DIFFERS: BYTECODES, Program.OPERATORS_DIFFER: O
 
 _CERTAIN = {*(Reason(program.value) for program in OTHER_PROGRAMS), Reason.FAR_BEYOND_LAYOUTS}
 
-FAR_BEYOND = 0.02
+FAR_BEYOND = 0.01
 """A change of more than this share of base is none of memory's, where the caches of the interpreter
 are held: copies of an environment, and layouts, moved 161 and 247 cases by 0.31% at most."""
 

@@ -104,11 +104,11 @@ def test_a_change_of_interest_is_better_or_worse(
 @pytest.mark.parametrize(
     ("new", "spread", "held", "expected"),
     [
-        (102_001, 0, True, (Verdict.WORSE, Reason.FAR_BEYOND_LAYOUTS)),
-        (97_999, 0, True, (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS)),
-        (102_000, 0, True, (Verdict.WORSE, Reason.EXACT_DIFFERENCE)),
-        (102_001, 0, False, (Verdict.WORSE, Reason.EXACT_DIFFERENCE)),
-        (102_001, 1, True, (Verdict.WORSE, Reason.BEYOND_NOISE)),
+        (101_001, 0, True, (Verdict.WORSE, Reason.FAR_BEYOND_LAYOUTS)),
+        (98_999, 0, True, (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS)),
+        (101_000, 0, True, (Verdict.WORSE, Reason.EXACT_DIFFERENCE)),
+        (101_001, 0, False, (Verdict.WORSE, Reason.EXACT_DIFFERENCE)),
+        (101_001, 1, True, (Verdict.WORSE, Reason.BEYOND_NOISE)),
     ],
 )
 def test_what_memory_never_moved_a_case_by_is_certain(
