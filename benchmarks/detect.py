@@ -81,6 +81,7 @@ def experiments(folder: Path) -> Iterator[Experiment]:
     yield Experiment("another memory layout", moved)
     yield from copies(folder / "copies")
     yield from edits(folder)
+    yield from data(folder / "data")
     wrapped = injected.wrapped("new", python, folder / "wrapped", names)
     wrong = injected.wrong("new", python, folder / "wrong", names)
     calls_relu = ("nn.functional.relu", "nn.Sequential", "training")
@@ -138,6 +139,23 @@ def edits(folder: Path) -> Iterator[Experiment]:
         # Reports give the last parts of a name, as many as fit.
         cause = re.escape("::".join(change.name.split("::")[-2:]))
         yield Experiment(title, build, change.reaches, cause=cause)
+
+
+def data(folder: Path) -> Iterator[Experiment]:
+    """Builds in which the same code meets more data: nothing but counts can tell."""
+    python = sys.executable
+    base = injected.with_data("base", python, folder / "base")
+    sizes = {
+        "in a tuple": "allowed",
+        "a copied dictionary": "options",
+        "a formatted text": "characters",
+    }
+    for name, size in sizes.items():
+        cause = detect_edits.DATA_CAUSES[name]
+        build = injected.with_data("new", python, folder / size, **{size: 60})
+        title = f"60 instead of 8: {name}"
+        cases = ("--definitions", "benchmarks/detect_data_cases.py")
+        yield Experiment(title, build, (name,), cause=cause, base=base, cases=cases, min_effect=())
 
 
 def compare(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:

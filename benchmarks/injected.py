@@ -40,6 +40,21 @@ for name in {names!r}:
     setattr(torch, name, first)
 """
 
+_DATA = """\
+ALLOWED = tuple(range({allowed}))
+OPTIONS = dict.fromkeys(map(str, range({options})))
+NAME = "n" * {name}
+
+def is_allowed(number):
+    return number in ALLOWED
+
+def copy_of_options():
+    return OPTIONS.copy()
+
+def message():
+    return f"not allowed: {{NAME!r}}"
+"""
+
 _LAYOUT = """\
 kept = [[None] * number for number in range({number})]
 """
@@ -140,6 +155,16 @@ def moved(name: str, python: str, folder: Path, number: int) -> Build:
     """The same code in another memory layout: more objects on the heap, more on the stack."""
     build = _with_site(name, python, folder, _LAYOUT.format(number=number))
     return Build(name, python, env={**build.env, "PADDING": "x" * (16 * number)})
+
+
+def with_data(
+    name: str, python: str, folder: Path, *, allowed: int = 8, options: int = 8, characters: int = 8
+) -> Build:
+    """A module ``injected_data``, whose code is the same with data of any size."""
+    build = _with_site(name, python, folder, "")
+    text = _DATA.format(allowed=allowed, options=options, name=characters)
+    (folder / "injected_data.py").write_text(text, encoding="utf-8")
+    return build
 
 
 def edited(name: str, python: str, folder: Path, file: str, old: str, new: str) -> Build:
