@@ -70,6 +70,14 @@ class Compared:
         )
 
 
+class VerificationInterrupted(KeyboardInterrupt):
+    """Verification was interrupted; ``comparison`` has what was settled until then."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__()
+        self.comparison = comparison
+
+
 @attrs.frozen
 class ComparisonRequest:
     """Which cases are compared, and how."""
@@ -146,6 +154,8 @@ def measure_and_judge(
     if check is not None and not interrupted:
         try:
             comparison = check(comparison)
+        except VerificationInterrupted as stop:
+            comparison, interrupted = stop.comparison, True
         except KeyboardInterrupt:
             interrupted = True
     return Compared(comparison, interrupted, measured.is_sound, measured.run_id, runner.names)
@@ -209,13 +219,20 @@ def count_again(
 
     A single build is the new side. Measured sides come back with what layouts were seen to move
     their cases by, which is stored with their run, too: where these were layouts of whole servers.
+
+    Raises:
+        VerificationInterrupted: an interrupt came while fresh servers counted.
+        KeyboardInterrupt: it came earlier.
     """
     again = recount(runner, _cases_of(cases, comparison.suspects), layouts)
     checked = judge(again)
     if layouts is None:
         unsettled = changed_by_counts(checked)
         if unsettled:
-            fresh = recount(runner, _cases_of(cases, unsettled), FRESH_SERVERS)
+            try:
+                fresh = recount(runner, _cases_of(cases, unsettled), FRESH_SERVERS)
+            except KeyboardInterrupt as stop:
+                raise VerificationInterrupted(settled(checked, unsettled, comparison)) from stop
             checked = settled(checked, unsettled, judge(again.followed_by(fresh)))
         return checked
     sides = {"base": comparison.base, "new": comparison.new}

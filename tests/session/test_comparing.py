@@ -16,6 +16,7 @@ from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import (
     ComparisonRequest,
     compare_sides,
+    measure_and_judge,
     recount,
     verify,
 )
@@ -120,6 +121,30 @@ def test_what_children_call_changed_has_to_be_changed_in_fresh_servers(
 ) -> None:
     """They alone move what lay in memory before the fork."""
     assert expected == judged(program, fresh)
+
+
+def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
+    """What only they can tell is as it was before it was verified."""
+    # The first case costs more in each child; the second one in the first child alone.
+    used = {
+        name: FakeEngine({("a",): [counted(cost)], ("b",): [counted(cost), counted(1000)]})
+        for name, cost in {"base": 1000, "new": 1003}.items()
+    }
+    interrupted = {name: FakeEngine({LABEL: [KeyboardInterrupt()]}) for name in used}
+    runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
+    request = ComparisonRequest(Given())
+    with fake_engines(used, layouts=interrupted):
+        measured = measure_and_judge(
+            *(runner, CASES, request),
+            lambda sides: compare(*sides.values()),
+            lambda found: verify(runner, CASES, found, None),
+        )
+
+    assert measured.interrupted
+    assert [(0, "a"), (3, "b")] == [
+        (0 if found.layouts is None else len(found.layouts.new), found.key.label[0])
+        for found in measured.comparison.differences
+    ]
 
 
 @pytest.mark.parametrize(
