@@ -39,6 +39,8 @@ def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
     """
     if path.suffix != ".py":
         raise UsageError(f"{_OPTION} {path}: a definition file ends in .py", "Choose such a name.")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{_OPTION} {path} is not a file that can be written", "Choose another.")
     check_writable(path, _OPTION)
     if not _content(path).strip():
         return ()
