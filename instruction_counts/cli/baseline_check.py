@@ -9,7 +9,13 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, check_options, fail_on_option, gate_option
+from instruction_counts.cli.measuring import (
+    Asked,
+    check_options,
+    fail_on_option,
+    gate_option,
+    refuse_measuring,
+)
 from instruction_counts.cli.options import FILE, flag, limit_option, only_build, option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import default_build
@@ -65,8 +71,8 @@ def check(
     if run is not None and asked.builds != (default_build(),):
         raise UsageError("both a run and a build to measure are named", "Drop one.")
     build = only_build(asked.builds, "a check")
-    if asked.how.time_budget_s is not None and run is not None:
-        raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
+    if run is not None:
+        refuse_measuring(asked, "Drop it, or the run.")
     with LazyStore(asked.db) as runs:
         found = check_side(
             *(run or build, file, asked.how, runs, console),

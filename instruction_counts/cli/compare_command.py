@@ -7,7 +7,13 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, compare_options, fail_on_option, gate_option
+from instruction_counts.cli.measuring import (
+    Asked,
+    compare_options,
+    fail_on_option,
+    gate_option,
+    refuse_measuring,
+)
 from instruction_counts.cli.options import limit_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
@@ -55,8 +61,8 @@ def compare_command(
     with LazyStore(asked.db) as runs:
         sides = named_sides(names, asked.builds, runs)
         is_measured = any(isinstance(side, Build) for side in sides)
-        if not is_measured and asked.how.time_budget_s is not None:
-            raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
+        if not is_measured:
+            refuse_measuring(asked, "Drop it, or name a build.")
         compared = compare_sides(sides[0], sides[1], asked.how, runs, console)
     gate = apply_limits(compared.comparison, limits, FailOn(fail_on))
     document = comparison_document(

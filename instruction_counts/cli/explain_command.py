@@ -17,8 +17,8 @@ from instruction_counts.session.sides import LazyStore, read_sides
 
 @click.command("explain", cls=Command)
 @click.argument("base")
-@click.argument("new", metavar="[NEW]")
-@click.argument("label", required=False, metavar="LABEL")
+@click.argument("new", metavar="[NEW] LABEL")  # the last of them is the label
+@click.argument("label", required=False, metavar="")
 @mode_options
 @choice(
     "--by",

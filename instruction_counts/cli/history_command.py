@@ -9,6 +9,7 @@ import click
 
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import (
+    Written,
     min_effect_option,
     mode_options,
     option,
@@ -23,6 +24,13 @@ from instruction_counts.session.histories import history_of
 from instruction_counts.storage.store import Store
 
 
+def _date(text: str) -> dt.datetime:
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError("expected a date such as 2026-01-31 or 2026-01-31T12:00") from error
+
+
 @click.command("history", cls=Command)
 @click.argument("label")
 @mode_options
@@ -30,7 +38,7 @@ from instruction_counts.storage.store import Store
     "--since",
     "DATE",
     "Only runs since then (UTC): 2026-01-31. Or with a time: 2026-01-31T12:00.",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
+    type=Written("date", _date),
 )
 @several("--tag", "GLOB", "Only runs with a matching tag.")
 @min_effect_option

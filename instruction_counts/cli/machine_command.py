@@ -89,8 +89,7 @@ def _table(found: BuildFacts) -> Table:
     "--layouts",
     "K",
     "Also count in K other memory layouts: other addresses on the heap and the stack.",
-    type=click.IntRange(min=0),
-    default=0,
+    type=click.IntRange(min=1),
 )
 @allocator_option
 @output_options()

@@ -150,6 +150,16 @@ def asking(*options: Decorator) -> Decorator:
     return gathered("asked", options, _asked)
 
 
+def refuse_measuring(asked: Asked, remedy: str) -> None:
+    """Refuse options of a measurement where nothing is measured."""
+    for option_name, given in (
+        ("--time-budget", asked.how.time_budget_s),
+        ("--layouts", asked.how.layouts),
+    ):
+        if given is not None:
+            raise UsageError(f"{option_name}: nothing is measured", remedy)
+
+
 def _layouts(none: str) -> Decorator:
     text = (
         f"Verify candidates in K fresh servers. Each has another memory layout; 0 {none}.  "

@@ -60,6 +60,8 @@ def _statements(**given: Any) -> Statements:
         raise UsageError("--cpp-setup is for --cpp-stmt", "Give one, or --cpp with --setup.")
     if given["global_setup"] and not (is_cpp or cpp_stmts):
         raise UsageError("--global-setup is for C++", "Give --cpp or --cpp-stmt.")
+    if given["gradient"] and not given["autograd"]:
+        raise UsageError("--gradient is for --backward", "Give both, or neither.")
     number = sum(given[name].count(_STDIN) for name in _CODE)
     if number > 1:
         raise UsageError("standard input can be read once", 'Give one "-" alone.')

@@ -56,7 +56,7 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
     """
     for glob in selection.only:
         if not any(matches(glob, case.label) for case in cases):
-            problem = f"No case matches --only '{glob}'.{_near(glob, cases)}"
+            problem = f"No case matches '{glob}'.{_near(glob, cases)}"
             raise UsageError(problem, "See:", "list")
     kept = tuple(case for case in cases if selection.keeps_key(case.key))
     if not kept:

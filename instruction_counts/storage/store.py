@@ -380,6 +380,8 @@ class Store:
         """
         # It would be taken for a number, an option, a file, or a build of a run.
         taken = name.isdecimal() or name.startswith("-") or ":" in name or is_file_name(name)
+        if name == LAST:
+            raise UsageError(f'"{LAST}" is always the newest run', "Choose another tag.")
         if taken or not name.isprintable() or not name or name != name.strip():
             raise UsageError(
                 f"{name!r} is not a valid tag",

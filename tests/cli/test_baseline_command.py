@@ -239,13 +239,16 @@ def test_what_a_time_budget_left_out_changes_no_exit_code(
 
 
 @pytest.mark.parametrize("command", [["compare"], ["baseline", "check"]])
-def test_a_time_budget_for_nothing_is_refused(command: list[str], place: Workplace) -> None:
-    """Stored runs take no time."""
+@pytest.mark.parametrize("option", ["--time-budget", "--layouts"])
+def test_what_is_for_measuring_is_refused_for_stored_runs(
+    command: list[str], option: str, place: Workplace
+) -> None:
+    """They take no time, and nothing of them can be counted again."""
     base = place.run_file(BASE, "base.json") if command == ["compare"] else place.baseline
     sides = (base, place.run_file({"same": 1000}))
 
-    said = place.program.error(*command, *sides, "--time-budget", "60")
-    assert "--time-budget: nothing is measured" in said
+    said = place.program.error(*command, *sides, option, "60")
+    assert f"{option}: nothing is measured" in said
 
 
 # Showing and linting

@@ -73,7 +73,7 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
             'two builds are called "a"',
         ),
         (["list", "--definitions", "/nowhere.py"], "file not found: /nowhere.py"),
-        (["list", "--only", "Pointwize/*"], "No case matches --only 'Pointwize/*'. Near: Point"),
+        (["list", "--only", "Pointwize/*"], "No case matches 'Pointwize/*'. Near: Point"),
         (["list", "--input", "x=3"], "--input is for operators"),
         (["list", "--dtype", "float32"], "--dtype is for operators"),
         (["show", "Pointwise/Math/ad"], "Near: Pointwise/Math/add"),

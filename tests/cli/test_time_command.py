@@ -88,6 +88,7 @@ def test_a_dash_is_standard_input() -> None:
         (("x", "--cpp", "--cpp-setup", "x;"), "--cpp-setup and --cpp exclude each other"),
         (("x", "--cpp-setup", "int x;"), "--cpp-setup is for --cpp-stmt"),
         (("x", "--global-setup", "#include <map>"), r"--global-setup is for C\+\+"),
+        (("x", "--gradient", "g"), "--gradient is for --backward"),
         (("-", "-s", "-"), "standard input can be read once"),
         (("-",), "not UTF-8 text"),
     ],

@@ -114,13 +114,13 @@ def test_an_unknown_label_names_near_ones(glob: str, near: str) -> None:
     with pytest.raises(UsageError) as caught:
         labels("MatMul", glob)
 
-    assert f"--only '{glob}'" in caught.value.message
+    assert f"No case matches '{glob}'" in caught.value.message
     assert near in caught.value.message.partition("Near: ")[2].rstrip(".").split(", ")
 
 
 def test_a_label_that_is_far_from_all_names_none() -> None:
     """Only the list helps then."""
-    with pytest.raises(UsageError, match=r"No case matches --only 'zzzzzzzz'.\n  See: .* list"):
+    with pytest.raises(UsageError, match=r"No case matches 'zzzzzzzz'.\n  See: .* list"):
         labels("zzzzzzzz")
 
 

@@ -292,6 +292,13 @@ def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
     assert [1, 1, *[None] * len(odd)] == [store.find(text) for text in ["1", "bäse 2.1", *odd]]
 
 
+def test_last_is_the_newest_run_alone(store: Store) -> None:
+    """No tag makes it another one."""
+    number = store.import_run(make_run())
+    with pytest.raises(UsageError, match="is always the newest run"):
+        store.tag(number, "last")
+
+
 @pytest.mark.parametrize(
     "name", ["", " ", " a", "1", "١", "-a", "a:b", "a/b", "a.json", "a\nb", "\ud800"]
 )

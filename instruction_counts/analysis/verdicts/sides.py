@@ -98,7 +98,8 @@ def narrowed(side: Side, selection: Selection) -> Side:
     """
     kept = {key: record for key, record in side.records.items() if selection.keeps_key(key)}
     if not kept:
-        raise UsageError(f"{side.title} contains no selected case", "See:", "runs show")
+        see = "list" if side.run_id is None else f"runs show {side.run_id}"
+        raise UsageError(f"{side.title} contains no selected case", "See:", see)
     return attrs.evolve(side, records=kept)
 
 
