@@ -71,7 +71,8 @@ def _section(section: Table | Block, width: int, limit: int | None) -> Iterator[
 
 
 def _titled(title: str, role: Role, width: int) -> Iterator[Text]:
-    return _wrapped([Line(title, role)] if title else [], width)
+    for part in _broken(visible_line(title), width) if title else []:
+        yield Text(part, style=_STYLES[role])
 
 
 def _wrapped(texts: Sequence[Line], width: int) -> Iterator[Text]:

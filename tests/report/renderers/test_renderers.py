@@ -251,6 +251,13 @@ def test_a_long_line_goes_on_where_it_began() -> None:
     assert all(len(line) <= 40 for line in found)
 
 
+def test_a_long_title_is_wrapped_whatever_it_says() -> None:
+    """Also that of what got worse, whose lines stay whole."""
+    lines = shown(attrs.evolve(WORSE, remark="word " * 12), 40)
+
+    assert ["WORSE  word word word word word word", "word word word word word word"] == lines[:2]
+
+
 @given(
     st.lists(
         st.tuples(st.text(max_size=60), st.integers(), st.text(max_size=30)), min_size=1, max_size=5
