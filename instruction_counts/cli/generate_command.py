@@ -1,4 +1,4 @@
-"""``generate`` and ``predict``: models as their unique layers, and as the sum of these."""
+"""``generate``: models taken apart into their unique layers, written as a definition file."""
 
 from __future__ import annotations
 
@@ -17,21 +17,17 @@ from instruction_counts.cli.options import (
     only_build,
     option,
     several,
-    store_option,
 )
-from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.core.labels import by_option
-from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.report import models as report
-from instruction_counts.session.models import generate, predict_models
-from instruction_counts.session.sides import LazyStore
+from instruction_counts.session.models import generate
 from instruction_counts.sources.models.layers import TraceMode
 
 
 @click.command("generate", cls=Command)
 @several(
-    *("--model models", "MODULE:FACTORY[=NAME]"),
+    "--model models",
+    "MODULE:FACTORY[=NAME]",
     "Function without arguments that returns a module.",
     required=True,
 )
@@ -47,7 +43,8 @@ from instruction_counts.sources.models.layers import TraceMode
         flag("--backward", "Also measure forward and backward together."),
         flag("--train training", "Use training mode  [default: eval]"),
         choice(
-            *("--level", ["modules", "operators"]),
+            "--level",
+            ["modules", "operators"],
             "Layers to write. modules: torch's own modules, and the operators outside of them.",
             default="modules",
         ),
@@ -56,7 +53,9 @@ from instruction_counts.sources.models.layers import TraceMode
     TraceMode,
 )
 @option(
-    *("--output", "FILE", "The definition file to write."),
+    "--output",
+    "FILE",
+    "The definition file to write.",
     type=FILE,
     default=Path("definitions/generated/models.py"),
 )
@@ -84,37 +83,3 @@ def generate_command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "generate")
     console.show(report.generated(generate(models, input_texts, mode, build, output, force=force)))
-
-
-@click.command("predict", cls=Command)
-@click.argument("run")
-@several("--model models", "NAME", "Model to show.  [default: all]")
-@choice("--language", by_option(Language), "Language of the layers.", default="python")
-@choice(
-    *("--autograd", ["forward", "backward"]),
-    "Autograd mode of the layers. backward: forward and backward together.",
-    default="forward",
-)
-@store_option
-@output_options()
-def predict_command(
-    run: str,
-    models: tuple[str, ...],
-    language: str,
-    autograd: str,
-    db: str | None,
-    outputs: Outputs,
-) -> None:
-    """Add up the layers of a model, and compare with the whole; nothing is measured.
-
-    RUN is a run of a file that `generate` wrote: a stored one (its number, a tag, or "last") or a
-    JSON file. RUN:NAME is one build of it. What remains unexplained is Python between the layers,
-    and caches that a layer alone keeps warm.
-
-    \b
-    Examples:
-      python main.py predict 12 --model MobileNetV2 --autograd backward
-    """  # noqa: D301 - \b keeps click from reflowing the examples
-    modes = by_option(Language)[language], by_option(AutogradMode)[autograd]
-    with LazyStore(db) as runs:
-        outputs.write(report.predicted(predict_models(run, models, modes, runs, console)))

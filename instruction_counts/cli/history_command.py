@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 
 import attrs
@@ -25,10 +26,11 @@ from instruction_counts.storage.store import Store
 
 
 def _date(text: str) -> dt.datetime:
-    try:
-        return dt.datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError("expected a date such as 2026-01-31 or 2026-01-31T12:00") from error
+    with contextlib.suppress(ValueError):
+        found = dt.datetime.fromisoformat(text)
+        if found.tzinfo is None:
+            return found
+    raise ValueError("expected a date such as 2026-01-31 or 2026-01-31T12:00")
 
 
 @click.command("history", cls=Command)

@@ -17,7 +17,8 @@ from instruction_counts.cli.options import DURATION, FILE, option, selection_opt
 from instruction_counts.cli.output import STDOUT, check_folder
 from instruction_counts.domain.errors import DataError
 from instruction_counts.report.history import found_step, step_text
-from instruction_counts.session.watching import Step, WatchRequest, watch
+from instruction_counts.session.watch_state import Step
+from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.storage.store import Store
 
 

@@ -149,11 +149,11 @@ class StoreBuildMeasurer:
         """
         settings = self.request.settings
         facts = (self._probe or settings.probe)(build)
-        print_ = fingerprint_hash(settings.fingerprint(facts))
-        wanted = build.name, settings.engine, case.definition_hash, print_
+        with_engine = fingerprint_hash(settings.fingerprint(facts))
+        wanted = build.name, settings.engine, case.definition_hash, with_engine
         for count in reversed(self.store.counts([case.key])):
-            print_ = fingerprint_hash(count.fingerprint)
-            is_same = wanted == (count.build, count.engine, count.definition_hash, print_)
+            measured_with = fingerprint_hash(count.fingerprint)
+            is_same = wanted == (count.build, count.engine, count.definition_hash, measured_with)
             if is_same and count.instructions is not None and not count.has_changed_files:
                 run = self.store.load(count.run_id, details=False)
                 title = f"run {count.run_id}, {build.name}"

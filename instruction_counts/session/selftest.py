@@ -23,7 +23,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.comparing import recount
+from instruction_counts.session.verification import recount
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.system.folders import WorkFolder
 

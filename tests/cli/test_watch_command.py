@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import injected
-from instruction_counts.session.watching import held
+from instruction_counts.session.watch_state import held
 from tests.cli.program import Program
 from tests.process import MAIN
 from tests.waiting import comes_true
