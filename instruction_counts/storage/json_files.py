@@ -54,8 +54,8 @@ SCHEMA_VERSION = 1
 _LARGEST_MIB = 2048
 """About 40,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
 _REMEDY = (
-    "Was it edited, cut, or written by another version of instruction-counts? Restore it, use "
-    "that version, or measure again; only JSON files that --output wrote can be read."
+    "Only JSON files of runs can be read here, none of comparisons. Or was it edited, cut, or "
+    "written by another version of instruction-counts? Restore it, or measure again."
 )
 _TABLES = (FunctionCost, CallCost, PythonFunction, OperatorCalls)
 
