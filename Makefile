@@ -9,6 +9,7 @@
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-first   set up, then time the first count: cold, warm, and beside timeit
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
+# make bench-power   set up, then find slow-downs of known size by times in turns (about an hour)
 # make bench-layouts  set up, then count in four memory layouts (about 20 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
 # make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
@@ -20,7 +21,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-python bench bench-first bench-detect bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-python bench bench-first bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -89,6 +90,9 @@ bench-first: setup
 
 bench-detect: setup
 	$(BIN)/python -m benchmarks.detect $(ARGS)
+
+bench-power: setup
+	$(BIN)/python -m benchmarks.power $(ARGS)
 
 bench-layouts: setup
 	$(BIN)/python -m benchmarks.layouts $(ARGS)

@@ -35,6 +35,7 @@ from instruction_counts.domain.outcomes import (
     Times,
     Window,
 )
+from instruction_counts.domain.paired import PairedTimes, Stopped
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend
@@ -78,6 +79,21 @@ OK = Outcome(
         100, (FunctionCost("libtorch.so", "add.cpp", "at::add", 889_900, 889_900),)
     ),
 )
+
+
+def paired_times(ratios: tuple[float, ...], base_s: float = 1e-6) -> PairedTimes:
+    """Times of two builds in turns: a round for each ratio of new to base."""
+    return PairedTimes(
+        base="base",
+        new="new",
+        runs=1000,
+        ratios=ratios,
+        base_s=(base_s,) * len(ratios),
+        new_s=tuple(base_s * ratio for ratio in ratios),
+        seed=1,
+        pairs=9 * len(ratios),
+        stopped=Stopped.NARROW,
+    )
 
 
 def failed(kind: FailureKind = FailureKind.EXCEPTION, message: str = "ValueError: bad") -> Outcome:

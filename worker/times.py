@@ -48,11 +48,11 @@ def times(request: Message, shim: Shim) -> Message:
         timer = make_timer(
             {**case, "stmt": "pass", "setup": "", "global_setup": "", "language": ""}
         )
-        timer._timer = _CompiledTimer(CompiledLoop(case), shim)
+        timer._timer = CompiledTimer(CompiledLoop(case), shim)
     else:
         timer = make_timer(case)
         if shim.starts_in_children:
-            timer._timer = _ResumedTimer(case, shim)
+            timer._timer = ResumedTimer(case, shim)
     try:
         return {"times": time_blocks(timer, request)}
     except BaseException as error:
@@ -119,7 +119,7 @@ _MOST_RUNS = 10**9
 """Torch's Timer adds runs until they take some time: more than a second's worth take none."""
 
 
-class _CompiledTimer:
+class CompiledTimer:
     """What torch's Timer calls in place of ``timeit.Timer``: blocks of a compiled loop."""
 
     def __init__(self, loop: CompiledLoop, shim: Shim) -> None:
@@ -135,7 +135,7 @@ class _CompiledTimer:
         return float(self._shim.clock_s())
 
 
-class _ResumedTimer:
+class ResumedTimer:
     """The same for a Python case whose setup runs once: each run of it would compile again."""
 
     def __init__(self, case: Message, shim: Shim) -> None:

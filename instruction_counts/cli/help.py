@@ -16,14 +16,14 @@ _GROUPS = {
         *("definitions", "operators", "only", "languages", "runtimes", "signature"),
         *("language", "autograd", "listing", "build", "build_cmd"),
     ),
-    "Measuring": ("jobs", "counts", "times", "time_budget", "layouts"),
+    "Measuring": ("jobs", "counts", "times", "timing", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
     "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),
         *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("shard", "balance", "counts", "gradient", "signature"),
+        *("shard", "balance", "counts", "timing", "gradient", "signature"),
         *("skip_unavailable", "callgrind_out", "resources", "allow_different", "db"),
     ),
 }

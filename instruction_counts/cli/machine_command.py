@@ -20,12 +20,14 @@ from instruction_counts.cli.options import (
 )
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build, default_build
+from instruction_counts.execution.cores import available_cores
 from instruction_counts.report.document import Column, Document, Line, Role, Row, Table
 from instruction_counts.report.selftest import selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
+from instruction_counts.system.steadiness import Surroundings
 
 
 @click.group("cache", cls=Group)
@@ -56,7 +58,10 @@ def clear() -> None:
 @build_options
 @output_options()
 def env_command(builds: tuple[Build, ...], outputs: Outputs) -> None:
-    """Show the fingerprint of each build: everything that can change a count besides the code."""
+    """Show the fingerprint of each build: everything that can change a count besides the code.
+
+    It ends with what makes wall times unsteady on this machine, and what to do about it.
+    """
     settings = MeasurementSettings()
     probed = [probe(build) for build in builds or (default_build(),)]
     facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
@@ -66,6 +71,7 @@ def env_command(builds: tuple[Build, ...], outputs: Outputs) -> None:
         for found in facts
         for requirement in missing(found)
     ]
+    notes += [Line(f"Times: {text}") for text in Surroundings(available_cores()).advice()]
     outputs.write(
         Document("env", sections=tuple(map(_table, facts)), notes=tuple(notes), data=data)
     )

@@ -57,6 +57,14 @@ def _without(flags: str, text: str) -> Decorator:
 
 
 _NO_COUNTS = _without("--no-counts counts", "Do not count instructions.")
+_PAIRED = "paired"
+_TIMING = choice(
+    "--times timing",
+    [_PAIRED, "separate"],
+    "How two builds are timed. paired: in turns, block by block, with a verdict; separate: one "
+    "after the other, without.",
+    default=_PAIRED,
+)
 _NO_TIMES = _without("--no-times times", "Do not measure wall times.")
 _OPTIONS = (
     _registered("--engine", engines(), DEFAULT),
@@ -126,6 +134,7 @@ def _asked(
     min_effect: Effect = MIN_EFFECT,
     layouts: int | None = None,
     time_budget: float | None = None,
+    timing: str = _PAIRED,
 ) -> Asked:
     """What options say, else the specification that ``definitions`` is, else the defaults."""
     stated = specification_of(definitions)
@@ -138,6 +147,7 @@ def _asked(
     how = ComparisonRequest(
         *(definitions or STANDARD, selection, measuring, min_effect, layouts, time_budget),
         defined_only=definitions is not None,
+        times_in_turns=timing == _PAIRED,
     )
     return Asked(how, builds or (default_build(),), db)
 
@@ -172,7 +182,7 @@ _VERIFYING = (_layouts("verifies nothing"), time_budget_option)
 run_options = asking(balanced_options, build_options, measuring_options, store_option)
 compare_options = asking(
     *(sharded_options, build_options, measuring_options, min_effect_option),
-    *(*_VERIFYING, store_option),
+    *(*_VERIFYING, _TIMING, store_option),
 )
 check_options = asking(sharded_options, build_options, counting_options, *_VERIFYING, store_option)
 
@@ -211,8 +221,8 @@ gate_option = option(
 fail_on_option = choice(
     "--fail-on",
     [when.value for when in FailOn],
-    "When to fail: regression, any, never. A regression is beyond a hard limit; any case that got "
-    "worse fails with any.",
+    "When to fail: regression, any, slower, never. A regression is beyond a hard limit; any case "
+    "that got worse fails with any, and any that is slower by paired times with slower.",
     metavar="WHEN",
     default=FailOn.REGRESSION.value,
 )

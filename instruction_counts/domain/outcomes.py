@@ -12,6 +12,7 @@ import attrs
 from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds, span
 from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts
+from instruction_counts.domain.paired import PairedTimes
 
 
 class Status(enum.Enum):
@@ -263,6 +264,8 @@ class Outcome:
     """What one iteration executes; None where that is not known, or kept elsewhere."""
     executed_digests: ExecutedDigests | None = None
     """What tells whether another build executes the same; None where that is not known."""
+    paired: PairedTimes | None = attrs.field(default=None, repr=False)
+    """Of two builds that were timed in turns, the same for both; ``times`` are of this one."""
 
     @property
     def details(self) -> Details:

@@ -54,6 +54,8 @@ class WorkOrder:
     """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
     layout: int = 0
     """The memory layout that it is counted in, where the engine has several; 0 is the usual one."""
+    beside: Build | None = None
+    """The base that the build is timed in turns with, where only that is asked for."""
     refusal: str = ""
     """Why the order cannot be carried out here; empty where it can."""
 

@@ -50,6 +50,10 @@ class Engine(Protocol):
         """End every process of the engine; from any thread, also while lanes measure."""
 
 
+MeasureInTurns: TypeAlias = Callable[[Engine, Engine, WorkOrder, tuple[int, ...], Path], Outcome]
+"""Times a case on base and on new, as ``measure`` of one build does."""
+
+
 @attrs.frozen
 class Profile:
     """What the hermetic profile leaves to choose.
@@ -82,6 +86,8 @@ class EngineEntry:
     """Whether there is a choice of allocator, instruction set, layout and Callgrind's files."""
     make: Callable[[BuildFacts, Profile, Notice], Engine] = attrs.field(eq=False, repr=False)
     """Makes the engine for one build; raises BuildError, with the remedy, where it cannot start."""
+    measure_in_turns: MeasureInTurns | None = attrs.field(default=None, eq=False, repr=False)
+    """How it times two builds in turns; None where it cannot."""
 
 
 def refusal_of(facts: BuildFacts) -> str:

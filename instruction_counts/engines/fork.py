@@ -7,13 +7,14 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
+import secrets
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import cattrs
@@ -40,6 +41,7 @@ from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import (
+    Engine,
     EngineEntry,
     Lend,
     Notice,
@@ -47,13 +49,16 @@ from instruction_counts.engines.engine import (
     artefact_source,
     case_message,
 )
+from instruction_counts.engines.fork_blocks import opened_blocks
 from instruction_counts.engines.fork_counts import CaseCounts, Once
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import CACHES, ServerStartError
+from instruction_counts.engines.turns import Blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.engines.warm.client import Server, WarmServers
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
+from instruction_counts.system.steadiness import Surroundings
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import task_named
 
@@ -171,7 +176,7 @@ class ForkEngine:
         if prepared_by != self._prepared_by:
             return self._other(prepared_by).measure(order, cores, folder)
         attempt = _Attempt(order, cores)
-        outcome = self._outcome_of(attempt)
+        outcome = self.outcome_of(lambda: self._measure(attempt))
         counted = outcome.instructions
         if counted is not None and not runtime_of(order.case.autolabels.runtime).repeats:
             # Its windows may agree, but not with those of another process.
@@ -181,11 +186,33 @@ class ForkEngine:
             outcome = attrs.evolve(outcome, metrics=metrics)
         return outcome
 
-    def _outcome_of(self, attempt: _Attempt) -> Outcome:
+    @contextlib.contextmanager
+    def blocks(self, order: WorkOrder, cores: tuple[int, ...], place: Path) -> Iterator[Blocks]:
+        """A new process for a case, timed block by block; a socket at ``place`` leads to it.
+
+        Raises:
+            WorkerError, ServerStartError, CompileError: there is none.
+        """
+        prepared_by = _prepared_by(order)
+        if prepared_by != self._prepared_by:
+            with self._other(prepared_by).blocks(order, cores, place) as found:
+                yield found
+            return
+        attempt = _Attempt(order, cores)
+        attempt.files = self._files(attempt)
+
+        def run(place: Path) -> None:
+            attempt.run(self._times, {"task": "blocks", "socket": str(place)})
+
+        with opened_blocks(run, place) as found:
+            yield found
+
+    def outcome_of(self, measure: Callable[[], Outcome]) -> Outcome:
+        """What ``measure`` finds, or the failure that it raises."""
         if self._start_failure is not None:
             return Outcome.failed(self._start_failure)
         try:
-            return self._measure(attempt)
+            return measure()
         except (WorkerError, CompileError) as error:
             failure = error.failure
         except (CallgrindFormatError, OSError) as error:
@@ -463,4 +490,24 @@ def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:
         ) from error
 
 
-ENTRY = EngineEntry("fork", "one import of torch for many cases", True, _make)
+def _measure_in_turns(
+    base: Engine, new: Engine, order: WorkOrder, cores: tuple[int, ...], folder: Path
+) -> Outcome:
+    sides = cast("ForkEngine", base), cast("ForkEngine", new)  # as the entry made them
+    assert order.beside is not None, "asked of orders that name the other build"
+    builds = order.beside.name, order.build.name
+    places = folder / "base.socket", folder / "new.socket"
+    opened = [
+        partial(side.blocks, order, cores, place) for side, place in zip(sides, places, strict=True)
+    ]
+
+    def measure() -> Outcome:
+        seed, surroundings = secrets.randbits(32), Surroundings(cores)
+        return Outcome(Status.OK, paired=time_in_turns(builds, opened, surroundings, seed=seed))
+
+    return sides[1].outcome_of(measure)
+
+
+ENTRY = EngineEntry(
+    *("fork", "one import of torch for many cases", True, _make, _measure_in_turns),
+)

@@ -19,7 +19,7 @@ from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.registry import Registry
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine, Notice
+from instruction_counts.engines.engine import Engine, MeasureInTurns, Notice
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.engines.warm.client import known_or_probed
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
@@ -41,6 +41,7 @@ class LocalLanes:
     number: int
     facts: tuple[BuildFacts, ...] = ()
     notice: Notice = lambda _: None
+    in_turns: MeasureInTurns | None = None
     _said_full: threading.Event = attrs.field(factory=threading.Event, init=False)
 
     @property
@@ -63,7 +64,12 @@ class LocalLanes:
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Each engine on a core that nothing is measured on meanwhile."""
         for name, engine in self.engines.items():
-            mine = [order for order in orders if order.build.name == name]
+            # In turns, the base is timed, too.
+            mine = [
+                order
+                for order in orders
+                if name in {order.build.name, order.beside and order.beside.name}
+            ]
             engine.start(mine, partial(self.pool.reserve, 1))
 
     def wait(self) -> None:
@@ -96,7 +102,13 @@ class LocalLanes:
 
     def _measure(self, cores: tuple[int, ...], order: WorkOrder) -> Outcome:
         with WorkFolder() as folder:
-            outcome = self.engines[order.build.name].measure(order, cores, folder)
+            engine = self.engines[order.build.name]
+            if order.beside is None:
+                outcome = engine.measure(order, cores, folder)
+            else:
+                assert self.in_turns is not None, "asked of engines that can"
+                base = self.engines[order.beside.name]
+                outcome = self.in_turns(base, engine, order, cores, folder)
             if outcome.failure is not None:
                 self._look_for_room(folder)
             return outcome
@@ -121,14 +133,15 @@ def _open(asked: Opening) -> LocalLanes:
     pool = machine_wide(
         parse_cores(asked.cores, available) if asked.cores else available, asked.notice
     )
-    make = engine_named(asked.engine).make
+    entry = engine_named(asked.engine)
     engines: dict[str, Engine] = {}
     with contextlib.ExitStack() as stack:
         for facts in asked.facts:
-            engine = make(facts, asked.profile, asked.notice)
+            engine = entry.make(facts, asked.profile, asked.notice)
             engines[facts.build.name] = stack.enter_context(contextlib.closing(engine))
         stack.pop_all()
-    return LocalLanes(engines, pool, asked.jobs or len(pool.cores), asked.facts, asked.notice)
+    number = asked.jobs or len(pool.cores)
+    return LocalLanes(*(engines, pool, number, asked.facts, asked.notice, entry.measure_in_turns))
 
 
 _KINDS = Registry(

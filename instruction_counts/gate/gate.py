@@ -17,6 +17,7 @@ import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.times import TimeVerdict
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.limits import Limits
@@ -37,6 +38,8 @@ class FailOn(enum.Enum):
     NEVER = "never"
     ANY = "any"
     """Also each case that got worse, whatever its limits."""
+    SLOWER = "slower"
+    """Also each case that is slower by times in turns, whatever it costs in instructions."""
 
 
 class Level(enum.Enum):
@@ -111,12 +114,19 @@ def apply_limits(
         finding = _finding(difference, limits or Limits(), known=difference.key in exceeded_before)
         if fail_on is FailOn.ANY and difference.is_regression and finding.level is not Level.FAILS:
             finding = Finding(difference, Level.FAILS, "every regression fails (--fail-on any)")
+        if fail_on is FailOn.SLOWER and _is_slower(difference) and finding.level is not Level.FAILS:
+            finding = Finding(difference, Level.FAILS, "it is slower (--fail-on slower)")
         findings.append(finding)
         # Whether a limit is exceeded is not known then; an ambiguous case may be either.
         if difference.verdict not in {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}:
             silent.add(difference.key)
     carried = frozenset(exceeded_before & silent)
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
+
+
+def _is_slower(difference: Difference) -> bool:
+    time = difference.time
+    return time is not None and time.verdict is TimeVerdict.SLOWER
 
 
 def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:

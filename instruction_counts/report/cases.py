@@ -128,6 +128,8 @@ def _figures(difference: Difference) -> Iterator[tuple[str, ...]]:
         counts = ([f"{count:,}" for count in side] for side in (layouts.base, layouts.new))
         yield ("in other memory layouts", *map(" · ".join, counts))
     yield ("median time (95% interval)", *(_time(found.times) for found in outcomes))
+    if (time := difference.time) is not None and time.verdict is not None:
+        yield "timed in turns", "", f"{time.verdict.value} ({time.reason})"
     for metric in metrics():
         yield metric.title, *(metric.text(found.metrics.get(metric.name)) for found in outcomes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +15,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import FAR_BEYOND, Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
+from instruction_counts.analysis.verdicts.times import TimeChange, TimeVerdict
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.records import Record
@@ -59,6 +60,7 @@ _GROUPS = {
     "output": ("OUTPUT DIFFERS", Role.BAD, "the builds compute different values"),
     **{verdict.value: (verdict.value.upper(), role, "") for verdict, role in ROLES.items()},
     "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "with as many instructions"),
+    "times": ("TIMES CHANGED", Role.WARNING, "with as many instructions, timed in turns"),
 }
 _CHANGED = {Verdict.WORSE, Verdict.BETTER}
 _SAID_BY_THE_TABLE = {
@@ -72,11 +74,19 @@ _COLUMNS = (
     Column("change", "change", Unit.CHANGE, of=lambda case: change_cell(case.change, case)),
     Column("relative", "%", Unit.RELATIVE, of=lambda case: change_cell(case.relative, case)),
     Column("noise", "±", Unit.SPREAD, of=lambda case: (case.noise_origin and case.noise) or ""),
+    Column("time", "time", Unit.RELATIVE, of=lambda case: time_cell(case.time)),
 )
 _LEGEND = (
     "Instructions per iteration. Python, eager and forward unless stated otherwise; "
     "backward: forward and backward together. ±: how far noise moves a case."
 )
+
+
+_TIME_LEGEND = (
+    " time: timed in turns; = no difference above 1%, ? cannot tell (verdicts on counts stand)."
+)
+_ON_TIMES = {TimeVerdict.NO_DIFFERENCE: Cell("=", Role.DIM), TimeVerdict.CANNOT_TELL: Cell("?")}
+_SLOWER_OR_FASTER = {TimeVerdict.SLOWER, TimeVerdict.FASTER}
 
 
 def comparison_document(
@@ -95,7 +105,7 @@ def comparison_document(
     tables = tuple(_tables(comparison, shared))
     return Document(
         "comparison",
-        answer=[tally(comparison)],
+        answer=[tally(comparison), *_tally_of_times(comparison)],
         facts=facts([comparison.base, comparison.new]),
         sections=[*causes.tables(shared), *tables, *([] if limits is None else [limits])],
         notes=_notes(comparison, has_tables=bool(tables)),
@@ -164,6 +174,15 @@ def tally(comparison: Comparison) -> Line:
     return Line(f"{number}: {' · '.join(parts) or 'nothing to compare'}", Role.STRONG)
 
 
+def _tally_of_times(comparison: Comparison) -> Iterator[Line]:
+    """``times: 3 slower · 150 no difference above 1%``, where builds were timed in turns."""
+    times = (difference.time for difference in comparison.differences)
+    counts = Counter(time.verdict for time in times if time is not None)
+    parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in TimeVerdict if counts[verdict]]
+    if parts:
+        yield Line(f"times: {' · '.join(parts)}")
+
+
 def _geometric_mean(differences: Iterable[Difference]) -> float | None:
     """By how much the cases changed on average, as a factor less 1."""
     counts = ((case.base_count or 0, case.new_count or 0) for case in differences)
@@ -202,6 +221,15 @@ def change_cell(amount: float | None, difference: Difference | None) -> Cell:
     return Cell(amount, Role.of_change(difference.change))
 
 
+def time_cell(change: TimeChange | None) -> Cell:
+    """The change of the time where one was found; nothing where times were not taken in turns."""
+    if change is None or change.verdict is None:
+        return Cell("")
+    is_change = change.verdict in _SLOWER_OR_FASTER
+    role = Role.of_change(change.relative)
+    return Cell(change.relative, role) if is_change else _ON_TIMES[change.verdict]
+
+
 def _count(count: int | None, record: Record | None) -> Cell:
     if count is None or record is None:
         return Cell("")
@@ -210,7 +238,7 @@ def _count(count: int | None, record: Record | None) -> Cell:
 
 def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
-    parts, effect = [], difference.effect
+    parts, effect = [*_said_of_times_in_turns(difference)], difference.effect
     is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
     # The first cause names the code that differs.
     is_said = is_code and difference.verified and bool(difference.causes)
@@ -227,10 +255,19 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
         parts.append(f"{change.metric.title}: {before} → {after} ({change.verdict})")
     if models is not None:
         parts += [impact.text for impact in models.impacts(difference.base, difference.change)]
-    if (time := difference.time) is not None and time.significant:
+    if (time := difference.time) and time.verdict is None and time.significant:
         seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
-        parts.append(f"time {seconds} ({relative(time.ratio - 1)})")
+        parts.append(f"time {seconds} ({relative(time.relative)})")
     return tuple(parts)
+
+
+def _said_of_times_in_turns(difference: Difference) -> Iterator[str]:
+    """What the column does not say: that time and instructions disagree."""
+    time, change = difference.time, difference.change or 0
+    if time and time.verdict in _SLOWER_OR_FASTER and change * time.relative <= 0:
+        start = f"{'fewer' if change < 0 else 'more'} instructions, {time.verdict.value}: "
+        seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
+        yield f"{start if change else ''}time {seconds} ({time.reason})"
 
 
 def reason_of(difference: Difference) -> str:
@@ -246,7 +283,10 @@ def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
     groups: dict[str, list[Difference]] = defaultdict(list)
     for case in comparison.differences:
         name = "output" if case.reason is Reason.OUTPUT_DIFFERS else case.verdict.value
-        groups["metrics" if name == Verdict.SAME.value and case.metrics else name].append(case)
+        if name == Verdict.SAME.value:
+            is_timed = case.time is not None and case.time.verdict in _SLOWER_OR_FASTER
+            name = "metrics" if case.metrics else "times" if is_timed else name
+        groups[name].append(case)
     for name, (title, role, remark) in _GROUPS.items():
         if mine := groups[name]:
             said = [(case, why(case, shared, models)) for case in mine]
@@ -297,7 +337,9 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     least = f"its noise and the minimum effect, {comparison.min_effect}"
     other = "other " if has_tables else ""
     rest = f"No {other}case changed by more than {least}."
-    yield Line(f"{_LEGEND} {rest}" if has_tables else rest, Role.DIM)
+    timed = any(case.time and case.time.verdict for case in comparison.differences)
+    legend = f"{_LEGEND}{_TIME_LEGEND if timed else ''}"
+    yield Line(f"{legend} {rest}" if has_tables else rest, Role.DIM)
     changed = [case for case in comparison.differences if case.verdict in _CHANGED]
     if not all(case.verified for case in changed):
         command = f"measure both builds: {program_name()} compare BASE_PYTHON NEW_PYTHON"
@@ -330,13 +372,23 @@ def case_values(difference: Difference) -> dict[str, Any]:
     return {
         **gate.difference_figures(difference, causes.texts(difference.causes)),
         "layouts": difference.layouts,
-        "time": difference.time,
+        "time": _time_values(difference.time),
         "output": difference.output,
         "metrics": {
             change.metric.name: {"base": change.base, "new": change.new, "verdict": change.verdict}
             for change in difference.metrics
         },
     }
+
+
+def _time_values(change: TimeChange | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    names = ("base_s", "new_s", "ratio", "low", "high", "verdict", "reason", "paired")
+    values = {name: getattr(change, name) for name in names}
+    if math.isinf(change.high):  # which JSON cannot say
+        values["high"] = None
+    return values
 
 
 def _records(cases: Iterable[dict[str, Any]]) -> Table:
@@ -349,7 +401,7 @@ def _records(cases: Iterable[dict[str, Any]]) -> Table:
         [
             "/".join(values["label"]),
             *(values[name] for name in named),
-            *(values["time"] and getattr(values["time"], f"{side}_s") for side in sides),
+            *(values["time"] and values["time"][f"{side}_s"] for side in sides),
             " · ".join(values["causes"]),
             *(values["metrics"].get(name, {}).get(side) for name, side in judged),
         ]

@@ -89,7 +89,7 @@ def _row(name: str, found: MeasuredStatement) -> Row:
     )
     said = [*texts(difference.causes)] if difference else []
     if difference and (time := difference.time) and time.significant:
-        said.append(f"time {relative(time.ratio - 1)}")
+        said.append(f"time {relative(time.relative)}")
     return Row(cells, below=why(said))
 
 

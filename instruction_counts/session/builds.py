@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -12,13 +12,12 @@ import attrs
 from instruction_counts.builds.missing import missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.facts import Operator
-from instruction_counts.core.types import Case, CaseKey
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.records import Complete, Run, as_it_is
+from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Profile
@@ -58,6 +57,11 @@ class MeasurementSettings:
     """Whether servers may be those of an earlier command, and outlive this one."""
     lanes: str = DEFAULT_LANES
     """Where cases are measured: one of the kinds of lanes that are registered."""
+
+    @property
+    def times_in_turns(self) -> bool:
+        """Whether times are asked for, and the engine can take those of two builds in turns."""
+        return self.times and engine_named(self.engine).measure_in_turns is not None
 
     def probe(self, build: Build) -> BuildFacts:
         """What a build is, where it will be measured.
@@ -119,14 +123,14 @@ class BuildRunner:
         """What gives a record of these runs with its details."""
         return self.recorder.completed if self.recorder is not None else as_it_is
 
-    def store_noises(self, run_id: int | None, build: str, noises: Mapping[CaseKey, Noise]) -> None:
-        """Store what moved the cases of a run that was measured, where it is stored."""
+    def amend(self, run_id: int | None, records: Iterable[Record], what: str) -> None:
+        """Store what is known by now of records of a run, where it is stored; ``what`` that is."""
         if self.recorder is None or run_id is None:
             return
         try:
-            self.recorder.add_noises(run_id, build, noises)
+            self.recorder.amend(run_id, records)
         except UsageError as error:
-            self.observer.error(f"What layouts moved cases by is not stored: {error}")
+            self.observer.error(f"{what} not stored: {error}")
 
     def orders(
         self, cases: Sequence[Case], *, skip: bool = False, resources: bool | None = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
@@ -27,6 +28,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
+from instruction_counts.session.pairing import Timed, timed_in_turns
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.session.verification import FRESH_SERVERS, Recounted, outputs_of, recount
 from instruction_counts.sources.definitions import Definitions, load_cases
@@ -80,7 +82,10 @@ class ComparisonRequest:
     """In how many memory layouts suspects are counted again, each in servers of its own; None: in
     a few layouts of the servers that are there. 0 trusts what was counted first."""
     time_budget_s: float | None = None
-    """For the first measurement; suspects are counted again in any case."""
+    """For the first measurement, and then for times in turns; suspects are counted again in any
+    case."""
+    times_in_turns: bool = True
+    """Whether two builds are timed in turns, where both are measured and the engine can."""
     defined_only: bool = False
     """Whether cases of stored sides that are not in the definitions are left out, too."""
     stores: bool = True
@@ -118,9 +123,14 @@ def compare_sides(
         return Compared(judge({}))
     cases = load_cases(request.definitions, request.selection)
     store = runs.opened() if request.stores else None
-    with runner_of(builds, request.settings, observer, store).keeping() as runner:
+    is_pair, settings = len(builds) == 2, request.settings
+    in_turns = is_pair and request.times_in_turns and settings.times_in_turns
+    if in_turns:
+        settings = attrs.evolve(settings, times=False)
+    with runner_of(builds, settings, observer, store).keeping() as runner:
         check = functools.partial(verify, runner, cases, layouts=request.layouts)
-        return measure_and_judge(runner, cases, request, judge, check if len(builds) == 2 else None)
+        timed = functools.partial(timed_in_turns, runner, cases) if in_turns else None
+        return measure_and_judge(runner, cases, request, judge, check if is_pair else None, timed)
 
 
 def measure_and_judge(
@@ -129,8 +139,11 @@ def measure_and_judge(
     request: ComparisonRequest,
     judge: Callable[[Mapping[str, Side]], Comparison],
     check: Callable[[Comparison], Comparison] | None,
+    timed: Timed | None = None,
 ) -> Compared:
     """Measure builds, ``judge`` them by their names, and ``check`` that, unless interrupted.
+
+    ``timed`` takes the times of both, after what else is measured.
 
     What a build cannot run is a case that was skipped.
 
@@ -138,9 +151,15 @@ def measure_and_judge(
         UsageError: the budget of time was used up before the first case started.
         BuildError: an engine cannot start.
     """
-    orders = runner.orders(cases, skip=True)
+    orders, begin, budget_s = runner.orders(cases, skip=True), time.monotonic(), None
     measured = runner.run(orders, time_budget_s=request.time_budget_s)
-    comparison, interrupted = judge(measured.sides), measured.interrupted
+    sides: Mapping[str, Side] = measured.sides
+    interrupted = measured.interrupted
+    if timed is not None and not interrupted:
+        if request.time_budget_s is not None:
+            budget_s = max(0.0, request.time_budget_s - (time.monotonic() - begin))
+        sides, interrupted = timed(sides, budget_s)
+    comparison = judge(sides)
     if check is not None and not interrupted:
         try:
             comparison = check(comparison)
@@ -227,10 +246,11 @@ def count_again(
         return checked
     sides = {"base": comparison.base, "new": comparison.new}
     roles = [*sides][-len(runner.facts) :]
-    for name, role, counts in zip(runner.names, roles, again.counts, strict=True):
+    for role, counts in zip(roles, again.counts, strict=True):
         noises = _layout_noise(sides[role], counts)
-        runner.store_noises(sides[role].run_id, name, noises)
-        sides[role] = with_noise(sides[role], noises)
+        sides[role] = side = with_noise(sides[role], noises)
+        noisy = [side.records[key] for key in noises]
+        runner.amend(side.run_id, noisy, "What layouts moved cases by is")
     return attrs.evolve(checked, base=sides["base"], new=sides["new"])
 
 

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -20,7 +20,6 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Status
 from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
 from instruction_counts.reading.documents import Node, parsed_json
@@ -109,15 +108,13 @@ class Store:
             self._spool[run_id, record.identity] = packed(record.outcome.details)
         return record.without_details(run_id)
 
-    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
-        """Store what was seen to move the counts of cases of a stored run."""
-        with self._database.writing() as connection, self._understood(run_id):
-            for key, noise in noises.items():
-                mine = _is_case(run_id, build, key)
-                document = connection.scalar(select(outcomes.c.document).where(mine))
-                if document is not None:
-                    noisy = attrs.evolve(loads(document, Record), noise=noise)
-                    connection.execute(update(outcomes).where(mine).values(document=dumps(noisy)))
+    def amend(self, run_id: int, records: Iterable[Record]) -> None:
+        """Store what is known by now of records of a stored run, beside their details."""
+        with self._database.writing() as connection:
+            for record in records:
+                document = dumps(record.without_details(run_id))
+                mine = _is_case(run_id, *record.identity)
+                connection.execute(update(outcomes).where(mine).values(document=document))
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """Store how a run ended, and what is known of it only now.

@@ -53,6 +53,7 @@ _TASKS = Registry(
     "task",
     Task("counts", COUNTED[0], in_child=True, while_counting=True),
     _task("times", "times", in_child=True),
+    _task("blocks", "blocks", in_child=True),
     _task("artefact", "artefacts", in_child=True),
     _task("output", "outputs", in_child=True),
     _task("resources", "resources", in_child=True),

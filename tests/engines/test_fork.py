@@ -34,11 +34,13 @@ from instruction_counts.domain.outcomes import (
     Status,
 )
 from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines import fork
 from instruction_counts.engines.counting import PATTERN
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.turns import PAIRS
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import Condition, counted
 from instruction_counts.system.cache import VARIABLE, Cache
@@ -310,6 +312,42 @@ def test_a_case_is_counted_and_timed(first: Mapping[str, Outcome], name: str) ->
     assert outcome.times is not None
     assert 1e-10 < outcome.times.median_s < 1e-3
     assert counts_of(outcome).exact or name in {"backward", "scripted backward", "empty"}
+
+
+def in_turns(lab: Lab, case: Case) -> Outcome:
+    """The times of a case on a build beside itself."""
+    order = WorkOrder(case, BUILD, timeout_s=600, beside=BUILD)
+    measure = fork.ENTRY.measure_in_turns
+    assert measure is not None
+    with tempfile.TemporaryDirectory() as folder, lent(case.num_threads) as free:
+        return measure(lab.engine, lab.engine, order, free, Path(folder))
+
+
+@pytest.mark.parametrize("name", ["Python", "C++", "scripted backward"])
+def test_a_case_is_timed_in_turns(lab: Lab, name: str) -> None:
+    """Its setup runs once in each process, whatever the language."""
+    outcome = in_turns(lab, CASES_BY_NAME[name])
+    paired = outcome.paired
+
+    assert paired is not None, outcome.failure
+    assert paired.pairs == PAIRS * (len(paired.ratios) + paired.rounds_left_out)
+    assert all(1e-10 < seconds < 1e-3 for seconds in (*paired.base_s, *paired.new_s))
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (python("pass", "1 / 0"), ("ZeroDivisionError: division by zero", "setup line 1")),
+        (python("1 / 0"), ("ZeroDivisionError: division by zero", "stmt line 1")),
+        (cpp('throw std::runtime_error("bad");'), ("C++ exception: bad", "")),
+    ],
+    ids=["the setup", "the statement", "C++"],
+)
+def test_what_fails_in_turns_says_where(lab: Lab, case: Case, expected: tuple[str, str]) -> None:
+    """As it does where it is counted."""
+    failure = failure_of(in_turns(lab, case))
+
+    assert expected == (failure.message, failure.place)
 
 
 @pytest.mark.parametrize("name", ["Python", "C++"])

@@ -16,9 +16,10 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason, 
 from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import Outcome, Status
-from instruction_counts.gate.gate import Level, apply_limits, check_values, exceeded_in
+from instruction_counts.gate.gate import FailOn, Level, apply_limits, check_values, exceeded_in
 from instruction_counts.gate.limits import Allowed, Limits
-from tests.builders import comparison, cpp, difference, key
+from tests.builders import comparison, counted, cpp, difference, key
+from tests.fakes import paired_times
 
 BASE = 10_000
 HARD = 100
@@ -169,3 +170,23 @@ def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: P
 
     with pytest.raises(DataError, match=message):
         exceeded_in(path)
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "ratio", "expected"),
+    [
+        (FailOn.SLOWER, 1.05, Level.FAILS),
+        (FailOn.SLOWER, 0.95, Level.FINE),
+        (FailOn.REGRESSION, 1.05, Level.FINE),
+        (FailOn.ANY, 1.05, Level.FINE),
+    ],
+)
+def test_what_is_slower_fails_where_that_is_asked_for(
+    fail_on: FailOn, ratio: float, expected: Level
+) -> None:
+    """Never by default: times are times of one machine."""
+    paired = attrs.evolve(paired_times((ratio,) * 5), base="default", new="default")
+    timed = counted(BASE, times_s=(1e-6,), paired=paired)
+    found = comparison(difference(timed, timed, verdict=Verdict.SAME))
+
+    assert [expected] == [finding.level for finding in apply_limits(found, None, fail_on).findings]

@@ -24,7 +24,7 @@ from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.document import Table
 from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
 from tests.builders import comparison, counted, cpp, difference, side
-from tests.fakes import failed, make_run
+from tests.fakes import failed, make_run, paired_times
 
 
 def of_one(base: Outcome, new: Outcome) -> Comparison:
@@ -197,6 +197,51 @@ def test_what_differs_is_said_where_it_is_looked_for(found: Comparison, said: st
     """What prevents a comparison at the top, and what is not the change of a count below it."""
     assert 1 == " ".join(" ".join(shown(found)).split()).count(said)
     assert "time" not in " ".join(shown(of_one(counted(1, times=SLOW), counted(9, times=SLOW))))
+
+
+def in_turns(base: int, new: int, *ratios: float) -> Comparison:
+    """A case that was counted so, and timed in rounds of these ratios."""
+    paired = attrs.evolve(paired_times(ratios), base="default", new="default")
+    times = [Times.of(values_s, 1) for values_s in (paired.base_s, paired.new_s)]
+    outcomes = zip((base, new), times, strict=True)
+    return of_one(*(counted(count, times=of, paired=paired) for count, of in outcomes))
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            in_turns(1000, 900, *[1.05] * 5),
+            "why fewer instructions, slower: time 1 us → 1.05 us (+5.00% ± 0.00%)",
+        ),
+        (
+            in_turns(1000, 1000, *[1.05] * 5),
+            "add · C++ 1,000 1,000 0 0% +5.00% why time 1 us → 1.05 us (+5.00% ± 0.00%)",
+        ),
+        (in_turns(1000, 1000, *[1.05] * 5), "TIMES CHANGED with as many instructions, timed in"),
+        (in_turns(1000, 1100, *[1.05] * 5), "+100 +10.00% +5.00% why +100 at::native::add"),
+        (in_turns(1000, 1100, *[1.001] * 5), "+100 +10.00% = why +100 at::native::add"),
+        (in_turns(1000, 1100, 1.001, 1.2), "+100 +10.00% ? why +100 at::native::add"),
+        (in_turns(1000, 1100, *[1.05] * 5), "1 case: 1 worse · in all +10.00% times: 1 slower"),
+        (in_turns(1000, 1000, 1.0, 1.5), "times: 1 cannot tell"),
+    ],
+)
+def test_times_in_turns_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
+    """They do not change it; where the two disagree, that is said."""
+    assert 1 == " ".join(" ".join(shown(found)).replace("  ", " ").split()).count(said)
+
+
+def test_files_have_the_times_in_turns_with_their_rounds() -> None:
+    """So that whoever doubts the interval can find another one."""
+    values = json.loads(
+        str(renderer_named("json").render(comparison_document(in_turns(9, 9, 2.0))))
+    )
+    time = values["cases"][0]["time"]
+
+    assert ("cannot tell", [2.0], 1) == (
+        *(time["verdict"], time["paired"]["ratios"], time["paired"]["seed"]),
+    )
+    assert (0.0, None) == (time["low"], time["high"])
 
 
 def test_what_was_verified_is_said_and_what_was_not_with_the_remedy() -> None:

@@ -13,7 +13,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.engines.engine import EngineEntry, Notice, Profile
+from instruction_counts.engines.engine import EngineEntry, MeasureInTurns, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
@@ -26,12 +26,15 @@ SETTINGS = MeasurementSettings(engine="fake", jobs=1)
 
 @contextmanager
 def fake_engines(
-    engines: Mapping[str, FakeEngine], *, layouts: Mapping[str, FakeEngine] | None = None
+    engines: Mapping[str, FakeEngine],
+    *,
+    layouts: Mapping[str, FakeEngine] | None = None,
+    in_turns: MeasureInTurns | None = None,
 ) -> Iterator[None]:
     """Register an engine that is, for each build by its name, one of ``engines``.
 
     ``layouts`` are those for other memory layouts than the usual one. Cores are lent as if nothing
-    else ran on this machine: nothing is measured on them.
+    else ran on this machine: nothing is measured on them. ``in_turns`` times two builds in turns.
     """
 
     def make(facts: BuildFacts, profile: Profile, notice: Notice) -> FakeEngine:
@@ -39,7 +42,7 @@ def fake_engines(
         made = layouts if profile.layout and layouts is not None else engines
         return made[facts.build.name]
 
-    entry = register(EngineEntry("fake", "answers from a script", True, make))
+    entry = register(EngineEntry("fake", "answers from a script", True, make, in_turns))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUNTIME_VARIABLE, folder)
         try:

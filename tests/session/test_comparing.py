@@ -24,7 +24,7 @@ from instruction_counts.session.verification import recount
 from tests.builders import counted, side
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record
-from tests.session.fakes import fake_engines, runner_of
+from tests.session.fakes import SETTINGS, fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))
 LABEL = ("a",)
@@ -167,7 +167,7 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
         name: side(make_record("a", outcome=counted(count)), engine="fake")
         for name, count in costs.items()
     }
-    request = ComparisonRequest(Given(), layouts=layouts, stores=False)
+    request = ComparisonRequest(Given(), settings=SETTINGS, layouts=layouts, stores=False)
     with fake_engines(engines), LazyStore("/nowhere/runs.db") as runs:
         base, new = (builds.get(name, sides[name]) for name in costs)
         found = compare_sides(

@@ -104,10 +104,11 @@ def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None
     first, other = make_record("a", build="new"), make_record("b", build="new")
     number = store.import_run(Run("1", "fork", {"new": FINGERPRINT}, (first, other)))
     noise = Noise(0.0, 0.25, 3)
-    store.add_noises(number, "new", {first.key: noise})
+    noisy = attrs.evolve(first, noise=noise)
+    store.amend(number, [noisy.without_details(number)])
 
     loaded = store.load(number)
-    assert (attrs.evolve(first, noise=noise), other) == loaded.cases
+    assert (noisy, other) == loaded.cases
     counts = store.counts([first.key, other.key])
     assert [noise, None] == [count.noise for count in counts]
     assert loaded == store.load(store.import_run(loaded))

@@ -8,19 +8,19 @@ and memory layout. Both are measured, case by case.
 from __future__ import annotations
 
 import enum
-import math
 import statistics
 from collections.abc import Iterable, Sequence
 
 import attrs
 
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, compare_outputs
+from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amount, Metric, metrics
 from instruction_counts.domain.noise import Noise, Origin
-from instruction_counts.domain.outcomes import Instructions, Status, Times
+from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
 
 USUAL_LAYOUT_SPREAD = {Language.PYTHON: 0.001, Language.CPP: 0.0001}
@@ -124,30 +124,6 @@ class MetricChange:
 
 
 @attrs.frozen
-class TimeChange:
-    """The ratio of the medians (new to base) with its confidence interval.
-
-    ``low`` and ``high`` bound it at 95%, cautiously: from the intervals of both medians. They speak
-    of the blocks of one process on either side; two processes can differ by more.
-    """
-
-    base_s: float
-    new_s: float
-    low: float
-    high: float
-
-    @property
-    def ratio(self) -> float:
-        """New to base."""
-        return self.new_s / self.base_s
-
-    @property
-    def significant(self) -> bool:
-        """Whether the intervals of the two medians do not overlap."""
-        return not self.low <= 1 <= self.high
-
-
-@attrs.frozen
 class Difference:
     """A case on both sides, and what is said of it."""
 
@@ -186,8 +162,7 @@ class Difference:
     @property
     def time(self) -> TimeChange | None:
         """The change of the wall times; None where a side has none."""
-        base, new = (None if side is None else side.outcome.times for side in (self.base, self.new))
-        return time_change(base, new)
+        return time_change(self.base, self.new)
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:
@@ -251,18 +226,6 @@ class Difference:
         """The change, relative to base."""
         change, base = self.change, self.base_count
         return None if change is None or not base else change / base
-
-
-def time_change(base: Times | None, new: Times | None) -> TimeChange | None:
-    """The change from ``base`` to ``new``; None where one was not timed."""
-    if base is None or new is None or not base.median_s or not new.median_s:
-        return None
-    (base_low, base_high), (new_low, new_high) = (
-        times.median_bounds_s or (0.0, math.inf) for times in (base, new)
-    )
-    low = new_low / base_high if base_high else 0.0
-    high = new_high / base_low if base_low else math.inf
-    return TimeChange(base.median_s, new.median_s, low, high)
 
 
 def judge(

@@ -19,7 +19,6 @@ from instruction_counts.analysis.verdicts.difference import (
     is_suspect,
     judge,
     judge_verified,
-    time_change,
 )
 from instruction_counts.core.types import Language
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
@@ -32,7 +31,7 @@ from instruction_counts.domain.metrics import (
     unregister,
 )
 from instruction_counts.domain.noise import Noise, Origin
-from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue, Times
+from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
 from instruction_counts.domain.records import Record
 from tests.builders import counted, cpp, key
 from tests.fakes import failed
@@ -377,26 +376,6 @@ def test_a_metric_that_differs_on_the_same_code_is_a_change(
         (change.metric.name, change.base, change.new, change.verdict)
         for change in unjudged(base, new).metrics
     ]
-
-
-@pytest.mark.parametrize(
-    ("base", "new", "expected"),
-    [
-        ([1e-6] * 10, [2e-6] * 10, (2.0, 2.0, 2.0, True)),
-        ([1.0, 1.1, 1.2, 1.3, 1.4, 1.5], [1.2, 1.3, 1.4, 1.5, 1.6, 1.7], (1.16, 0.8, 1.7, False)),
-    ],
-)
-def test_times_that_do_not_overlap_are_significant(
-    base: list[float], new: list[float], expected: tuple[float, ...]
-) -> None:
-    """The ratio is new to base, with its bounds; there is none where a side was not timed."""
-    change = time_change(Times.of(base, 1), Times.of(new, 1))
-
-    assert {None} == {time_change(Times.of(base, 1), None), time_change(None, Times.of(new, 1))}
-    assert change is not None
-    assert expected == pytest.approx(
-        (change.ratio, change.low, change.high, change.significant), rel=1e-9
-    )
 
 
 def by_program(

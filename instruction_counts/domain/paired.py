@@ -1,0 +1,114 @@
+"""Wall times of a case on two builds that were timed in turns."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+import attrs
+
+from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds
+
+CONFIDENCE = 0.99
+"""Of the interval of a ratio."""
+
+
+class Stopped(enum.Enum):
+    """Why no further round was timed."""
+
+    NARROW = "the interval was narrow enough"
+    BUDGET = "the budget was spent"
+
+
+@attrs.frozen
+class RatioInterval:
+    """A ratio of times, new to base, and where it lies with a probability of `CONFIDENCE`."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """How far its ends are from its middle, as a share."""
+        return math.sqrt(self.high / self.low) - 1
+
+
+@attrs.frozen
+class Disturbances:
+    """Pairs of blocks that were left out, by what disturbed them."""
+
+    preempted: Count = 0
+    """Another process ran on the core meanwhile."""
+    major_faults: Count = 0
+    """A page had to be read from disk."""
+    stolen: Count = 0
+    """The hypervisor took the core away."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(attrs.astuple(self))
+
+
+@attrs.frozen
+class PairedTimes:
+    """Rounds of blocks, by turns on ``base`` and on ``new``; each round in two new processes.
+
+    The tuples have an entry for each round that is used.
+    """
+
+    base: str
+    """The name of the build."""
+    new: str
+    runs: Positive
+    """Iterations in a block."""
+    ratios: tuple[Annotated[float, Bounds(above=0)], ...]
+    """New to base: the median over the pairs of blocks of the round."""
+    base_s: tuple[Seconds, ...]
+    """Of an iteration: the median of the blocks of the round."""
+    new_s: tuple[Seconds, ...]
+    seed: Count
+    """Of the order in which builds take turns."""
+    pairs: Count
+    """Pairs of blocks that were timed, those that were left out included."""
+    stopped: Stopped
+    disturbances: Disturbances = Disturbances()
+    rounds_left_out: Count = 0
+    """Rounds of which too few pairs were undisturbed."""
+    load: Annotated[float, Bounds(0)] = 0.0
+    """How many processes wanted to run in the minute before, on average."""
+    governor: str = ""
+    """What decided how fast the core ran; empty where that cannot be read, as for ``clock_khz``."""
+    clock_khz: tuple[Count, ...] = ()
+    """How fast it ran at the end of each round; 0 where that cannot be read."""
+
+    @property
+    def builds(self) -> tuple[str, str]:
+        """The names of base and new."""
+        return self.base, self.new
+
+    @property
+    def interval(self) -> RatioInterval | None:
+        """The interval of the ratio; None where there are fewer than two rounds."""
+        return ratio_interval(self.ratios)
+
+
+def ratio_interval(ratios: Sequence[float]) -> RatioInterval | None:
+    """Student's interval of the mean of the logarithms of ``ratios``, as ratios again.
+
+    A round is one observation: two processes differ by more than the blocks of one (Kalibera and
+    Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013).
+    """
+    if len(ratios) < 2:
+        return None
+    from scipy.special import stdtrit  # noqa: PLC0415 - a fifth of a second, and seldom needed
+
+    logs = [math.log(ratio) for ratio in ratios]
+    mean = math.fsum(logs) / len(logs)
+    variance = math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1)
+    quantile = float(stdtrit(len(logs) - 1, (1 + CONFIDENCE) / 2))
+    half = quantile * math.sqrt(variance / len(logs))
+    return RatioInterval(math.exp(mean), math.exp(mean - half), math.exp(mean + half))

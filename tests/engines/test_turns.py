@@ -1,0 +1,193 @@
+"""Timing two builds in turns, with processes that only say how long a block took."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.domain.paired import Disturbances, PairedTimes, Stopped
+from instruction_counts.engines.turns import (
+    BLOCK_S,
+    LEAST_ROUNDS,
+    PAIRS,
+    Block,
+    time_in_turns,
+)
+from instruction_counts.system.steadiness import Surroundings
+from instruction_counts.system.worker_process import WorkerError
+
+US = 1e-6
+QUIET = Surroundings((0,), Path("/nowhere"))
+BEFORE = 10
+"""Blocks before the first pair: until one is long enough, and to warm up."""
+
+
+class Machine:
+    """Two builds on a machine whose clock is ``speed`` of the time that has passed.
+
+    ``of_round`` are factors by which a round differs: what belongs to a process.
+    """
+
+    def __init__(
+        self,
+        costs: Sequence[float] = (5 * US, 5 * US),
+        speed: Callable[[float], float] = lambda _: 1.0,
+        of_round: Callable[[int], float] = lambda _: 1.0,
+        disturbed: Callable[[int], Block] = lambda _: Block(0.0),
+    ) -> None:
+        self.costs, self.speed, self.of_round, self.disturbed = costs, speed, of_round, disturbed
+        self.now_s, self.blocks, self.order = 0.0, itertools.count(), ""
+        self.rounds = [0, 0]
+        self.is_open = [False, False]
+
+    @contextlib.contextmanager
+    def open(self, side: int) -> Iterator[Process]:
+        """A new process of one of the builds."""
+        self.rounds[side] += 1
+        self.is_open[side] = True
+        yield Process(self, side)
+        self.is_open[side] = False
+
+    def time(self, seed: int = 1, surroundings: Surroundings = QUIET) -> PairedTimes:
+        """Time both builds."""
+        opened = partial(self.open, 0), partial(self.open, 1)
+        return time_in_turns(("a", "b"), opened, surroundings, seed=seed, clock=lambda: self.now_s)
+
+
+class Process:
+    """A process of one of the builds."""
+
+    def __init__(self, machine: Machine, side: int) -> None:
+        self.machine, self.side = machine, side
+
+    def time(self, runs: int) -> Block:
+        """See `Blocks`."""
+        machine = self.machine
+        assert all(machine.is_open), "both processes are there while either is timed"
+        seconds = runs * machine.costs[self.side] * machine.speed(machine.now_s)
+        if self.side:
+            seconds *= machine.of_round(machine.rounds[1])
+        machine.now_s += seconds
+        machine.order += "ab"[self.side]
+        found = machine.disturbed(next(machine.blocks))
+        return Block(seconds, found.preempted, found.major_faults)
+
+
+def test_the_ratio_is_that_of_new_to_base_where_the_clock_drifts() -> None:
+    """A machine that becomes half as quick meanwhile meets both alike."""
+    found = Machine((5 * US, 6 * US), speed=lambda now_s: 1 + min(now_s, 1)).time()
+
+    assert found.interval is not None
+    assert 1.2 == pytest.approx(found.interval.ratio, rel=0.002)
+    assert found.interval.low <= 1.2 <= found.interval.high
+
+
+def test_it_ends_with_the_first_rounds_where_they_agree() -> None:
+    """The interval is narrow then; two new processes took part in each round."""
+    machine = Machine()
+    found = machine.time()
+
+    assert Stopped.NARROW is found.stopped
+    assert [LEAST_ROUNDS, LEAST_ROUNDS] == machine.rounds
+    assert (LEAST_ROUNDS * PAIRS, LEAST_ROUNDS) == (found.pairs, len(found.ratios))
+
+
+def test_it_ends_with_the_budget_where_rounds_differ() -> None:
+    """What differs from process to process, however alike the blocks of each are, is not known."""
+    machine = Machine(of_round=lambda number: 1.1 if number % 2 else 0.9)
+    found = machine.time()
+
+    assert Stopped.BUDGET is found.stopped
+    assert len(found.ratios) > LEAST_ROUNDS
+    assert found.interval is not None
+    assert found.interval.low < 1 < found.interval.high
+
+
+def test_where_it_lies_does_not_end_it() -> None:
+    """Else what is looked at often enough is a difference at last."""
+    found = Machine((5 * US, 50 * US), of_round=lambda number: 1.1 if number % 2 else 0.9).time()
+
+    assert Stopped.BUDGET is found.stopped
+
+
+def test_a_block_has_as_many_runs_as_fill_it_on_both_builds() -> None:
+    """A block that is too short measures the hand-over."""
+    found = Machine((1 * US, 3 * US)).time()
+
+    assert BLOCK_S <= found.runs * 1 * US <= 1.5 * BLOCK_S
+    assert (1 * US, 3 * US) == pytest.approx((found.base_s[0], found.new_s[0]))
+
+
+def test_a_slow_statement_is_a_block_by_itself() -> None:
+    """It has one run."""
+    assert 1 == Machine((0.1, 0.1)).time().runs
+
+
+def test_what_takes_no_time_is_refused() -> None:
+    """A compiler that removed it leaves a loop of any number of runs."""
+    with pytest.raises(WorkerError, match="takes no time"):
+        Machine((0.0, 0.0)).time()
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (Block(0, preempted=1), Disturbances(preempted=5)),
+        (Block(0, major_faults=1), Disturbances(major_faults=5)),
+    ],
+    ids=["preempted", "major faults"],
+)
+def test_pairs_with_a_disturbed_block_are_left_out(block: Block, expected: Disturbances) -> None:
+    """They are counted, by what disturbed them."""
+    disturbed = {BEFORE + number for number in range(0, 10, 2)}
+    machine = Machine(disturbed=lambda number: block if number in disturbed else Block(0))
+    found = machine.time()
+
+    assert expected == found.disturbances
+    assert LEAST_ROUNDS == len(found.ratios)
+
+
+def test_a_round_that_was_disturbed_most_of_the_time_is_left_out() -> None:
+    """The two pairs that are left say too little."""
+    machine = Machine(disturbed=lambda number: Block(0, preempted=BEFORE <= number < BEFORE + 14))
+    found = machine.time()
+
+    assert (1, LEAST_ROUNDS) == (found.rounds_left_out, len(found.ratios))
+
+
+def test_a_case_is_given_up_where_all_is_disturbed() -> None:
+    """It ends, and there is no interval."""
+    found = Machine(disturbed=lambda _: Block(0, preempted=1)).time()
+
+    assert (Stopped.BUDGET, (), None) == (found.stopped, found.ratios, found.interval)
+
+
+def test_time_that_the_hypervisor_took_disturbs_a_pair() -> None:
+    """As another process does."""
+    ticks = itertools.count()
+
+    class Stealing(Surroundings):
+        def stolen(self) -> int:
+            return next(ticks)
+
+    found = Machine().time(surroundings=Stealing((0,)))
+
+    assert found.pairs == found.disturbances.stolen
+
+
+def test_the_order_is_random_and_can_be_repeated() -> None:
+    """By the seed that is stored with the times."""
+    orders = []
+    for seed in (1, 1, 2):
+        machine = Machine()
+        assert seed == machine.time(seed).seed
+        orders.append(machine.order)
+
+    assert orders[0] == orders[1] != orders[2]
+    pairs = orders[0][BEFORE : BEFORE + 2 * PAIRS]
+    assert {"ab", "ba"} == {pairs[place : place + 2] for place in range(0, len(pairs), 2)}

@@ -1,0 +1,174 @@
+"""Times of two builds in turns, with fakes for the engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import Case
+from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.engines.engine import MeasureInTurns
+from instruction_counts.execution.events import Silent
+from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.comparing import ComparisonRequest, compare_sides
+from instruction_counts.session.pairing import timed_in_turns
+from instruction_counts.session.sides import LazyStore
+from instruction_counts.storage.store import Store
+from tests.builders import counted
+from tests.fakes import OK, FakeEngine, failed, make_case, paired_times
+from tests.session.fakes import SETTINGS, fake_engines, runner_of
+
+CASES = (make_case("a"), make_case("b"))
+PAIRED = paired_times((1.25,) * 5, base_s=0.25)
+
+
+class Given:
+    """Definitions of both cases."""
+
+    def cases(self) -> tuple[Case, ...]:
+        """They."""
+        return CASES
+
+
+class Remarks(Silent):
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def error(self, text: str) -> None:
+        """Keep it."""
+        self.errors.append(text)
+
+
+def answering(*outcomes: Outcome | BaseException) -> MeasureInTurns:
+    """What times two builds in turns, with these outcomes one after the other."""
+    answers = list(outcomes)
+
+    def measure(*_: object) -> Outcome:
+        answer = answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    return measure
+
+
+def timed(
+    in_turns: MeasureInTurns,
+    runner: BuildRunner | None = None,
+    engines: Mapping[str, FakeEngine] | None = None,
+    budget_s: float | None = None,
+) -> tuple[Mapping[str, Side], bool]:
+    """The sides of a run, with their times, and whether it was interrupted."""
+    runner = runner or runner_of("base", "new")
+    with fake_engines(engines or {"base": FakeEngine(), "new": FakeEngine()}, in_turns=in_turns):
+        measured = runner.run(runner.orders(CASES))
+        return timed_in_turns(runner, CASES, measured.sides, budget_s)
+
+
+PAIR = Outcome(Status.OK, paired=PAIRED)
+
+
+def medians(sides: Mapping[str, Side]) -> dict[str, list[float | None]]:
+    """The median of the times of each case that were taken in turns."""
+    outcomes = {
+        name: [record.outcome for record in side.records.values()] for name, side in sides.items()
+    }
+    return {
+        name: [found.times.median_s if found.times and found.paired else None for found in of]
+        for name, of in outcomes.items()
+    }
+
+
+def test_both_builds_have_the_times_that_were_taken_in_turns() -> None:
+    """Each its own, and both the pair; what was counted of them stays."""
+    sides, interrupted = timed(answering(PAIR, PAIR))
+
+    assert not interrupted
+    assert {"base": [0.25, 0.25], "new": [0.3125, 0.3125]} == medians(sides)
+    records = [record for side in sides.values() for record in side.records.values()]
+    assert [PAIRED] * 4 == [record.outcome.paired for record in records]
+    assert [OK.instructions] * 4 == [record.outcome.instructions for record in records]
+
+
+def test_they_are_stored_with_the_run(tmp_path: Path) -> None:
+    """Whoever compares the stored run finds the same."""
+    with Store(tmp_path / "runs.db") as store:
+        sides, _ = timed(answering(PAIR, PAIR), runner_of("base", "new", recorder=store))
+        (summary,) = store.summaries()
+        stored = store.load(summary.id)
+
+    expected = [record for side in sides.values() for record in side.records.values()]
+    assert {record.identity: record.outcome.paired for record in expected} == {
+        record.identity: record.outcome.paired for record in stored.cases
+    }
+    assert [PAIRED] * 4 == [record.outcome.paired for record in stored.cases]
+    assert all(record.outcome.functions is not None for record in stored.cases)
+
+
+def test_a_case_that_failed_on_a_build_is_not_timed() -> None:
+    """There is nothing to compare."""
+    engines = {"base": FakeEngine({("a",): [failed()]}), "new": FakeEngine()}
+    sides, _ = timed(answering(PAIR), engines=engines)
+
+    assert {"base": [None, 0.25], "new": [None, 0.3125]} == medians(sides)
+
+
+def test_what_cannot_be_timed_is_said_once_with_its_reason() -> None:
+    """The counts of the case stand."""
+    observer = Remarks()
+    runner = attrs.evolve(runner_of("base", "new"), observer=observer)
+    sides, _ = timed(answering(failed(), failed()), runner)
+
+    assert {"base": [None, None], "new": [None, None]} == medians(sides)
+    expected = "Not timed in turns: 2 cases: ValueError: bad   (stmt line 1: x + y)"
+    assert [expected] == observer.errors
+
+
+def test_an_interrupt_leaves_the_times_that_there_are() -> None:
+    """Nothing that was measured is lost."""
+    sides, interrupted = timed(answering(PAIR, KeyboardInterrupt()))
+
+    assert interrupted
+    assert {"base": [0.25, None], "new": [0.3125, None]} == medians(sides)
+
+
+def test_a_budget_that_is_spent_leaves_times_out() -> None:
+    """Silently: what it skipped of the first measurement is said there."""
+    observer = Remarks()
+    runner = attrs.evolve(runner_of("base", "new"), observer=observer)
+    sides, interrupted = timed(answering(), runner, budget_s=0.0)
+
+    assert not interrupted
+    assert {"base": [None, None], "new": [None, None]} == medians(sides)
+    assert [] == observer.errors
+
+
+@pytest.mark.parametrize(
+    ("in_turns", "can", "expected"),
+    [(True, True, [PAIRED] * 2), (False, True, [None] * 2), (True, False, [None] * 2)],
+    ids=["paired", "separate", "an engine that cannot"],
+)
+def test_a_comparison_times_two_builds_in_turns(
+    *, in_turns: bool, can: bool, expected: list[object]
+) -> None:
+    """Where that is wanted, and the engine can; else each has times of its own."""
+    engines = {name: FakeEngine({("a",): [counted(1000)]}) for name in ("base", "new")}
+    builds = [facts.build for facts in runner_of("base", "new").facts]
+    request = ComparisonRequest(Given(), settings=SETTINGS, stores=False, times_in_turns=in_turns)
+    how = answering(PAIR, PAIR) if can else None
+    with fake_engines(engines, in_turns=how), LazyStore("/nowhere/runs.db") as runs:
+        found = compare_sides(
+            *(builds[0], builds[1], request, runs, Silent()),
+            lambda *given: attrs.evolve(runner_of("base", "new"), settings=given[1]),
+        ).comparison
+
+    times = [difference.time for difference in found.differences]
+    assert expected == [time and time.paired for time in times]
+    asked = {call.order.times for engine in engines.values() for call in engine.calls}
+    assert {not (in_turns and can)} == asked
