@@ -11,8 +11,8 @@ import attrs
 
 from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds
 
-CONFIDENCE = 0.99
-"""Of the interval of a ratio."""
+CONFIDENCE = 0.999
+"""Of the interval of a ratio: a comparison has hundreds of cases, and all may be the same."""
 
 
 class Stopped(enum.Enum):

@@ -154,6 +154,7 @@ class RunSummary:
     """The version of torch of each build, by its name."""
     tags: tuple[str, ...]
     cases: int
+    """However many builds each was measured on, as for ``failed``."""
     failed: int
     changed_files: Mapping[str, ChangedFiles] = attrs.field(factory=dict)
     """As `Run` has them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
@@ -225,11 +225,13 @@ class Store:
     def _summaries(self) -> tuple[RunSummary, ...]:
         with self._database.reading() as connection, no_garbage():
             named = _tags(connection)
-            counts: dict[int, Counter[str]] = defaultdict(Counter)
-            group = outcomes.c.run_id, outcomes.c.status
-            numbers = select(*group, func.count()).group_by(*group)
-            for run_id, status, number in connection.execute(numbers):
-                counts[run_id][status] = number
+            of_run, digests = outcomes.c.run_id, func.count(outcomes.c.case_digest.distinct())
+            number = select(of_run, digests).group_by(of_run)
+            is_failed = outcomes.c.status.in_([status.value for status in _FAILED])
+            cases, failed = (
+                {run_id: cases for run_id, cases in connection.execute(asked)}  # noqa: C416 - rows
+                for asked in (number, number.where(is_failed))
+            )
             found = []
             for row in connection.execute(select(runs).order_by(runs.c.id.desc())):
                 with self._understood(row.id):
@@ -242,8 +244,8 @@ class Store:
                         engine=head.engine,
                         builds={name: build.torch for name, build in head.builds.items()},
                         tags=named[row.id],
-                        cases=counts[row.id].total(),
-                        failed=sum(counts[row.id][status.value] for status in _FAILED),
+                        cases=cases.get(row.id, 0),
+                        failed=failed.get(row.id, 0),
                         changed_files=head.changed_files,
                     )
                 )

@@ -541,3 +541,16 @@ def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: 
     store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))
 
     assert store.completed(light).outcome.functions is None
+
+
+def test_a_summary_counts_a_case_once_however_many_builds_it_was_measured_on(store: Store) -> None:
+    """As it does one that failed on both."""
+    records = [
+        make_record(name, build=build, outcome=outcome)
+        for build in ("base", "new")
+        for name, outcome in {"a": OK, "b": failed()}.items()
+    ]
+    store.import_run(make_run(*records, builds=("base", "new")))
+    (summary,) = store.summaries()
+
+    assert (2, 1) == (summary.cases, summary.failed)

@@ -28,7 +28,7 @@ class TimeVerdict(enum.Enum):
 class TimeChange:
     """The times of both sides, and the ratio of new to base with its interval.
 
-    Where the builds were timed in turns, the interval is that of the rounds, at 99%. Where they
+    Where the builds were timed in turns, the interval is that of the rounds, at 99.9%. Where they
     were timed one after the other, it is bounded at 95%, cautiously, by the intervals of both
     medians; it speaks of the blocks of one process on either side, and two processes can differ by
     more: there is no verdict.
