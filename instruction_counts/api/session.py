@@ -380,24 +380,21 @@ def compare(
         found = compare_sides(given_side(base), given_side(new), request, runs, observer, runner_of)
         if found.interrupted:
             raise KeyboardInterrupt
-        complete = runs.completed
 
         def whole(side: Side) -> Side:  # its records need their store no more
-            records = {key: complete(record) for key, record in side.records.items()}
+            records = {key: runs.completed(record) for key, record in side.records.items()}
             return attrs.evolve(side, records=records)
 
+        before, after = whole(found.comparison.base), whole(found.comparison.new)
+        differences = tuple(
+            attrs.evolve(case, base=before.records.get(case.key), new=after.records.get(case.key))
+            for case in found.comparison.differences
+        )
         comparison = attrs.evolve(
             found.comparison,
-            base=whole(found.comparison.base),
-            new=whole(found.comparison.new),
-            differences=tuple(
-                attrs.evolve(
-                    difference,
-                    base=difference.base and complete(difference.base),
-                    new=difference.new and complete(difference.new),
-                )
-                for difference in found.comparison.differences
-            ),
+            base=before,
+            new=after,
+            differences=differences,
             is_sound=found.is_sound,
         )
     return as_kind(Comparison, comparison)

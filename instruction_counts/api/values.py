@@ -21,6 +21,7 @@ from instruction_counts.report.document import Column, Document, Row, Table, Uni
 from instruction_counts.report.explain import explanation_document
 from instruction_counts.report.history import bisection, history
 from instruction_counts.report.renderers import renderer_for
+from instruction_counts.report.renderers.json import rows_of
 from instruction_counts.report.run import run_document
 from instruction_counts.session import bisecting, explaining, histories
 from instruction_counts.storage.json_files import json_parts, read_json
@@ -46,10 +47,7 @@ class Tabular:
         """
         found = self._document().records
         assert found is not None, "each of these has records"
-        names = [column.key for column in found.columns]
-        return [
-            dict(zip(names, (cell.value for cell in row.cells), strict=True)) for row in found.rows
-        ]
+        return rows_of(found)
 
     def dataframe(self) -> Any:
         """The rows as a ``pandas.DataFrame``.

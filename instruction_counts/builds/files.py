@@ -31,7 +31,7 @@ def files_of(interpreter: str, root: str, library_paths: Iterable[str]) -> Files
     libraries = (
         str(path) for folder in elsewhere for pattern in _LIBRARIES for path in folder.glob(pattern)
     )
-    found = ((path, _state(path)) for path in (interpreter, *_below(root), *libraries))
+    found = ((path, state_of(path)) for path in (interpreter, *_below(root), *libraries))
     return {path: state for path, state in found if state is not None}
 
 
@@ -53,8 +53,8 @@ def _below(folder: str) -> Iterator[str]:
             yield from _below(entry.path)
 
 
-def _state(path: str) -> tuple[int, int] | None:
-    """None for what is no file, or none any more."""
+def state_of(path: str) -> tuple[int, int] | None:
+    """Size and time of a file; None for what is none, or none any more."""
     try:
         found = os.stat(path)  # noqa: PTH116 - for thousands of files
     except OSError:

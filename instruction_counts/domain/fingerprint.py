@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 import attrs
@@ -47,16 +45,16 @@ KNOWN_LATER = ("counted_capability", "caches")
 """What is known only while a server runs; empty of a run that was interrupted before."""
 
 
+def completed(first: Fingerprint, *others: Fingerprint) -> Fingerprint:
+    """``first``, with what is known only while a server runs from whichever of them knows it."""
+    known: dict[str, Any] = {
+        name: next(filter(None, (getattr(each, name) for each in (first, *others))), "")
+        for name in KNOWN_LATER
+    }
+    return attrs.evolve(first, **known)
+
+
 def known_at_first(fingerprint: Fingerprint) -> Fingerprint:
     """As it is before a server runs."""
     nothing: dict[str, Any] = dict.fromkeys(KNOWN_LATER, "")
     return attrs.evolve(fingerprint, **nothing)
-
-
-def fingerprint_hash(fingerprint: Fingerprint) -> str:
-    """A short name for a fingerprint (SHA-256, 16 digits).
-
-    Without what follows from the rest, and is known only while a server runs.
-    """
-    text = json.dumps(attrs.asdict(known_at_first(fingerprint)), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

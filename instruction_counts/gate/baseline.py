@@ -37,8 +37,8 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.reading.structure import (
-    Inline,
     Mismatch,
+    names_of,
     read_as,
     refuse,
     require_version,
@@ -134,10 +134,9 @@ class KeptExecution:
 
 
 @attrs.frozen
-class BaselineCase:
-    """What one case costs."""
+class BaselineCase(CaseKey):
+    """A case, and what it costs."""
 
-    key: Inline[CaseKey]
     definition_hash: str
     instructions: Count
     exact: bool
@@ -175,7 +174,10 @@ class BaselineCase:
         fresh = max((noise.server_spread for noise in noises), default=0.0)
         moved = max((noise.layout_spread for noise in seen), default=0.0)
         return cls(
-            *(record.key, record.definition_hash, count, counted.exact),
+            **attrs.asdict(record.key, recurse=False),
+            definition_hash=record.definition_hash,
+            instructions=count,
+            exact=counted.exact,
             spread=min(count, max(counted.spread, math.ceil(fresh * count))),
             metrics=Amounts({n: v for n, v in record.outcome.metrics.items() if n in _kept()}),
             layouts=max((noise.layouts for noise in seen), default=0),
@@ -183,6 +185,11 @@ class BaselineCase:
             layers=layer_counts(record),
             executed=KeptExecution.of(record.outcome.executed),
         )
+
+    @property
+    def key(self) -> CaseKey:
+        """What the case is called."""
+        return CaseKey(self.label, *self.modes, self.num_threads)
 
     @property
     def noise(self) -> Noise:
@@ -194,7 +201,7 @@ class BaselineCase:
     def noise_floor(self) -> int:
         """Instructions by which it may differ without any change of code."""
         counted = self._instructions
-        return noise_floor(counted, counted, self.key.language, [self.noise])[0]
+        return noise_floor(counted, counted, self.language, [self.noise])[0]
 
     @property
     def record(self) -> Record:
@@ -321,8 +328,7 @@ _AGAIN = (
 
 
 @attrs.frozen
-class _File:
-    head: Inline[Head]
+class _File(Head):
     cases: tuple[BaselineCase, ...]
 
 
@@ -333,7 +339,7 @@ def _baseline(data: Any, _: Any) -> Baseline:
         if case.key in cases:
             raise Mismatch("unique cases", "a duplicate case", ("cases", place))
         cases[case.key] = case
-    return Baseline(file.head, cases)
+    return Baseline(Head(**{name: getattr(file, name) for name in names_of(Head)}), cases)
 
 
 def sorted_keys(keys: Mapping[CaseKey, object]) -> list[CaseKey]:

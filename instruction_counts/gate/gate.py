@@ -22,7 +22,6 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.limits import Limits
 from instruction_counts.reading.structure import (
-    Inline,
     ignore_other_fields,
     read_as,
     require_version,
@@ -242,15 +241,14 @@ def exceeded_in(path: Path) -> frozenset[CaseKey]:
     remedy = "--previous expects a file written by `baseline check --output FILE.json`."
     found = read_as(path, _Check, _CONVERTER, remedy, as_json=True)
     return frozenset(
-        case.key
+        CaseKey(case.label, *case.modes, case.num_threads)
         for case in (*found.cases, *found.skipped_by_budget)
         if case.exceeded_before or (case.level is Level.FAILS and case.verdict is Verdict.WORSE)
     )
 
 
 @attrs.frozen
-class _Case:
-    key: Inline[CaseKey]
+class _Case(CaseKey):
     exceeded_before: bool
     """Whether it exceeded its limit when it was last compared, and was not this time."""
     level: Level | None = None

@@ -14,7 +14,6 @@ hand::
         model: Path | None = None                      # relative to the folder of the file
         timeout: Annotated[float, Parsed(seconds_of)] = 60.0
         code: Text | Code = Code()                     # a string or a mapping
-        key: Inline[Key]                               # its fields stand among these
 
     converter = strict_converter()
     require_version(converter, File, "version", 1)     # File needs no field of that name
@@ -33,7 +32,7 @@ import functools
 import json
 import math
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
@@ -96,9 +95,8 @@ def among(options: Collection[str]) -> Check:
 
 
 Text: TypeAlias = Annotated[str, Check(str.strip, "a non-empty string")]
-ALONE, INLINE = object(), object()
+ALONE = object()
 Several: TypeAlias = Annotated[tuple[T, ...], ALONE]
-Inline: TypeAlias = Annotated[T, INLINE]
 
 # Reading
 
@@ -174,31 +172,25 @@ def _steps(error: BaseException, kind: Any) -> tuple[Steps, str | None]:
     steps: Steps = ()
     key: str | None = None
     for note in getattr(error, "__notes__", ()):
-        if isinstance(note, cattrs.AttributeValidationNote) and not is_inline(note.type):
-            steps = (*steps, _alias(kind, note.name))
+        if isinstance(note, cattrs.AttributeValidationNote):
+            field = attrs.fields_dict(kind).get(note.name) if attrs.has(kind) else None
+            steps = (*steps, note.name if field is None else field.alias or note.name)
         elif isinstance(note, cattrs.IterableValidationNote):
             steps = (*steps, note.index)
             key = f'"{note.index}"' if note.startswith("Structuring mapping key") else None
     return steps, key
 
 
-def _alias(kind: Any, name: str) -> str:
-    field = attrs.fields_dict(kind).get(name) if attrs.has(kind) else None
-    return name if field is None or field.alias is None else field.alias
-
-
 # The converter
 
 
-def require_version(
-    converter: cattrs.Converter, kind: type[attrs.AttrsInstance], field: str, supported: int
-) -> None:
+def require_version(converter: cattrs.Converter, kind: Any, field: str, supported: int) -> None:
     """Let values of ``kind`` be read only from mappings whose ``field`` says ``supported``.
 
     The version is checked first: a file of another version is refused for that reason alone.
     """
     plain = converter.get_structure_hook(kind)
-    is_kept = field in names_of(kind)
+    is_kept = field in names_of(getattr(kind, "__supertype__", kind))
 
     def checked(data: Any, kind: Any) -> Any:
         if isinstance(data, dict):
@@ -234,13 +226,15 @@ def strict_converter() -> cattrs.Converter:
         (cols.is_sequence, guarded(cols.list_structure_factory)),
         (_is_tuple, guarded(cols.homogenous_tuple_structure_factory)),
         (attrs.has, guarded(_class_hook)),
-        (_has_members, lambda *_: _chosen),
+        (lambda kind: _is_enum(kind) or get_origin(kind) is Literal, lambda *_: _chosen),
         (lambda kind: get_origin(kind) in {Union, types.UnionType}, _union_hook),
         (lambda kind: get_origin(kind) is Annotated, _annotated_hook),
     )
     for applies, factory in hooks:
         converter.register_structure_hook_factory(applies, factory)
-    converter.register_unstructure_hook_factory(attrs.has, _writer)
+    converter.register_unstructure_hook_factory(
+        attrs.has, lambda kind, _: make_dict_unstructure_fn(kind, converter, **_left_out(kind))
+    )
     amounts = dict[str, int | float]
     converter.register_structure_hook(
         Amounts, lambda value, _: Amounts(converter.structure(value, amounts))
@@ -255,15 +249,6 @@ def _is_tuple(kind: Any) -> bool:
 
 def _is_enum(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, enum.Enum)
-
-
-def _has_members(kind: Any) -> bool:
-    return _is_enum(kind) or get_origin(kind) is Literal
-
-
-def is_inline(kind: Any) -> bool:
-    """Whether the fields of a class stand among those around them."""
-    return get_origin(kind) is Annotated and INLINE in kind.__metadata__
 
 
 def _scalar(expected: str, value: Any, kind: Any) -> Any:
@@ -422,49 +407,16 @@ def _form(kind: Any) -> tuple[tuple[type, ...], str]:
 
 
 def names_of(kind: Any) -> Iterator[str]:
-    """The fields of a class as files name them; those of what is inline stand for it."""
-    inlined = _inlined(kind)
+    """The fields of a class as files name them."""
     for field in attrs.fields(kind):
         if field.eq:  # else it is no part of the value
-            yield from inlined.get(field.name, [field.alias or field.name])
-
-
-def _inlined(kind: Any) -> Mapping[str, Sequence[str]]:
-    return {
-        field.name: [part.alias or part.name for part in attrs.fields(get_args(field.type)[0])]
-        for field in attrs.fields(attrs.resolve_types(kind))
-        if is_inline(field.type)
-    }
+            yield field.alias or field.name
 
 
 def _class_hook(kind: Any, converter: cattrs.Converter, *, is_strict: bool = True) -> Any:
-    inlined = _inlined(kind)
-    inner = make_dict_structure_fn(
+    return make_dict_structure_fn(
         kind, converter, _cattrs_forbid_extra_keys=is_strict, **_left_out(kind)
     )
-
-    def hook(value: Any, kind: Any) -> Any:
-        for name, parts in inlined.items():
-            if is_strict and name in value:
-                raise Mismatch(one_of(list(names_of(kind)), name), f'a field "{name}"', (name,))
-            below = {part: value[part] for part in parts if part in value}
-            value = {part: value[part] for part in value if part not in below} | {name: below}
-        return inner(value, kind)
-
-    return hook
-
-
-def _writer(kind: Any, converter: cattrs.Converter) -> Callable[[Any], dict[str, Any]]:
-    inlined = _inlined(kind)
-    inner = make_dict_unstructure_fn(kind, converter, **_left_out(kind))
-
-    def hook(value: Any) -> dict[str, Any]:
-        flat: dict[str, Any] = {}
-        for name, below in inner(value).items():
-            flat |= below if name in inlined else {name: below}
-        return flat
-
-    return hook if inlined else inner
 
 
 def _left_out(kind: Any) -> dict[str, Any]:

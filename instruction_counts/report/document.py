@@ -251,7 +251,6 @@ class CaseTest:
 
     suite: str
     name: str
-    duration_s: float = 0.0
     failure: str = ""
     """Why it fails; empty where it passes."""
     error: str = ""

@@ -8,16 +8,14 @@ def visible(text: str) -> str:
 
     Line ends and tabs stay.
     """
-    return text if text.isprintable() else "".join(map(_unless_space, text))
+    if text.isprintable():
+        return text
+    return "".join(each if each in "\n\t" else _spelled(each) for each in text)
 
 
 def visible_line(text: str) -> str:
     r"""The same as one line: line ends and tabs are spelled out, too: ``\n``."""
     return text if text.isprintable() else "".join(map(_spelled, text))
-
-
-def _unless_space(character: str) -> str:
-    return character if character in "\n\t" else _spelled(character)
 
 
 def _spelled(character: str) -> str:

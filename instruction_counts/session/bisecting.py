@@ -19,11 +19,11 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.selection import Selection, only_key
+from instruction_counts.domain.selection import only_key
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
-from instruction_counts.sources.definitions import Definitions, load_cases
+from instruction_counts.sources.definitions import load_cases
 from instruction_counts.storage.store import Store
 
 
@@ -83,21 +83,11 @@ def find_changes(
         UsageError: the selection leaves no case, or several.
         KeyboardInterrupt: it was interrupted; what was measured is stored.
     """
-    case = only_case(request.definitions, request.selection)
+    cases = load_cases(request.definitions, request.selection)
+    only_key([case.key for case in cases], request.selection)
     # Times decide nothing, and take longer than counts.
     request = attrs.evolve(request, settings=attrs.evolve(request.settings, times=False))
-    return bisect(makers, case, StoreBuildMeasurer(request, store, observer))
-
-
-def only_case(definitions: Definitions, selection: Selection) -> Case:
-    """The one case that is selected.
-
-    Raises:
-        UsageError: it is none, or several.
-    """
-    cases = load_cases(definitions, selection)
-    only_key([case.key for case in cases], selection)
-    return cases[0]
+    return bisect(makers, cases[0], StoreBuildMeasurer(request, store, observer))
 
 
 def bisect(

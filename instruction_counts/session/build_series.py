@@ -17,7 +17,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.fingerprint import fingerprint_hash
+from instruction_counts.domain.fingerprint import known_at_first
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import ComparisonRequest, judged, verify
@@ -149,10 +149,10 @@ class StoreBuildMeasurer:
         """
         settings = self.request.settings
         facts = (self._probe or settings.probe)(build)
-        with_engine = fingerprint_hash(settings.fingerprint(facts))
-        wanted = build.name, settings.engine, case.definition_hash, with_engine
+        fingerprint = known_at_first(settings.fingerprint(facts))
+        wanted = build.name, settings.engine, case.definition_hash, fingerprint
         for count in reversed(self.store.counts([case.key])):
-            measured_with = fingerprint_hash(count.fingerprint)
+            measured_with = known_at_first(count.fingerprint)
             is_same = wanted == (count.build, count.engine, count.definition_hash, measured_with)
             if is_same and count.instructions is not None and not count.has_changed_files:
                 run = self.store.load(count.run_id, details=False)

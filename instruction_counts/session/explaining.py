@@ -18,7 +18,7 @@ from instruction_counts.analysis.attribution.functions import FunctionDifference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.core.types import CaseKey
-from instruction_counts.domain.build import default_build
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
@@ -87,20 +87,11 @@ def _costs(key: CaseKey, side: Side) -> FunctionCosts:
 # Source
 
 
-def ask_worker(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a process of this interpreter finds: see ``worker/source_lines.py``.
-
-    Raises:
-        BuildError: it does not answer.
-    """
-    return inquire(default_build(), "find", request)
-
-
 def source_changes(
     key: CaseKey,
     base: Side,
     new: Side,
-    ask: Callable[[Mapping[str, Any]], Mapping[str, Any]] = ask_worker,
+    ask: Callable[[Build, str, Mapping[str, Any]], Mapping[str, Any]] = inquire,
 ) -> tuple[SourceChange, ...]:
     """The functions that were edited or that one side alone executes, the largest change first.
 
@@ -125,7 +116,9 @@ def source_changes(
         for path, (_, _, function) in zip(paths, wanted, strict=True)
         if path and function is not None
     ]
-    answer: Mapping[str, Any] = ask({"functions": asked}) if asked else {"functions": ()}
+    answer: Mapping[str, Any] = {"functions": ()}
+    if asked:  # see worker/source_lines.py
+        answer = ask(default_build(), "find", {"functions": asked})
     answers = iter(answer["functions"])
     # Changes are of one Python on both sides; digests of another one are others.
     unchecked = "" if answer.get("python") == before.python else before.python

@@ -14,7 +14,7 @@ from instruction_counts import __version__
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.expected import as_expected
-from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint, known_at_first
+from instruction_counts.domain.fingerprint import completed, known_at_first
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import (
     ChangedFiles,
@@ -157,8 +157,9 @@ class Measured:
         builds, machine, folders = dict(self._lanes.fingerprints), self._machine, self._folders
         if self._before is not None:
             before = self._before
-            builds = {name: _completed(build, before, name) for name, build in builds.items()}
             builds, folders = {**before.builds, **builds}, {**before.package_folders, **folders}
+            for name, then in before.builds.items():
+                builds[name] = completed(builds[name], then)
             machine = machine or before.machine
         records = tuple(self._records.values())
         start = __version__, self.engine, builds, records, self._started_at, machine
@@ -259,14 +260,6 @@ class Measured:
                 self._unsaved.add(exporter)
                 if not was_reported:
                     self._observer.error(f"The file with the results is not up to date: {error}")
-
-
-def _completed(now: Fingerprint, before: Run, build: str) -> Fingerprint:
-    """The fingerprint with what was known of earlier counts, where no server started since."""
-    then = before.builds.get(build)
-    if now.counted_capability or then is None:
-        return now
-    return attrs.evolve(now, **{name: getattr(then, name) for name in KNOWN_LATER})
 
 
 def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:

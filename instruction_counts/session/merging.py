@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
 from instruction_counts.analysis.verdicts.sides import disagreements, side_of
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint
+from instruction_counts.domain.fingerprint import completed
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.shards import MeasuredShard
 
@@ -109,7 +109,7 @@ def _placed(part: Part) -> list[tuple[int, Record]]:
 def _whole(runs: Sequence[Run], records: tuple[Record, ...]) -> Run:
     return attrs.evolve(
         runs[0],
-        builds={name: _completed(name, runs) for name in runs[0].builds},
+        builds={name: completed(*(run.builds[name] for run in runs)) for name in runs[0].builds},
         cases=records,
         started_at=min((run.started_at for run in runs if run.started_at), default=""),
         machine=next((run.machine for run in runs if run.machine is not None), None),
@@ -119,15 +119,6 @@ def _whole(runs: Sequence[Run], records: tuple[Record, ...]) -> Run:
         },
         shard=None,
     )
-
-
-def _completed(name: str, runs: Sequence[Run]) -> Fingerprint:
-    """The fingerprint with what only the shards that counted know."""
-    known: dict[str, Any] = {
-        field: next(filter(None, (getattr(run.builds[name], field) for run in runs)), "")
-        for field in KNOWN_LATER
-    }
-    return attrs.evolve(runs[0].builds[name], **known)
 
 
 def _changed_files(runs: Sequence[Run]) -> Iterator[tuple[str, ChangedFiles]]:

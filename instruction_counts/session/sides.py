@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -98,12 +98,10 @@ def read_sides(names: Sequence[str], runs: LazyStore) -> tuple[Side, ...]:
     Raises:
         UsageError, DataError: as `read_side`.
     """
-    if len(names) == 1:
-        run, run_id, build = _find(names[0], runs, "a JSON file")
-        if build is None and len(run.builds) == 2:
-            title = _title(names[0], run_id)
-            return tuple(side_of(run, name, f"{title}, {name}", run_id) for name in run.builds)
-    return tuple(read_side(name, runs) for name in names)
+    if len(names) > 1:
+        return tuple(read_side(name, runs) for name in names)
+    sides = _sides(names[0], runs)
+    return tuple(sides.values()) if len(sides) == 2 else (_only(names[0], sides),)
 
 
 def read_side(text: str | Side, runs: LazyStore, what: str = "a JSON file") -> Side:
@@ -118,18 +116,27 @@ def read_side(text: str | Side, runs: LazyStore, what: str = "a JSON file") -> S
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
-    if isinstance(text, Side):
-        return text
-    run, run_id, build = _find(text, runs, what)
-    names = ", ".join(run.builds)
-    if build is None and len(run.builds) != 1:
-        first = next(iter(run.builds), "NAME")
-        raise UsageError(f"{text} has several builds: {names}", f"Name one of them: {text}:{first}")
-    if build is None:
-        (build,) = run.builds
-    if build not in run.builds:
-        raise UsageError(f"{text}: the run has no build of that name", f"It has: {names}")
-    return side_of(run, build, _title(text, run_id), run_id)
+    return text if isinstance(text, Side) else _only(text, _sides(text, runs, what))
+
+
+def _sides(text: str, runs: LazyStore, what: str = "a JSON file") -> dict[str, Side]:
+    """The builds of a run by their names, or the one that is named."""
+    place, build = find_run(text, runs, what)
+    run, run_id = load_run(place, runs), None if isinstance(place, Path) else place
+    if build not in {None, *run.builds}:
+        remedy = f"It has: {', '.join(run.builds)}"
+        raise UsageError(f"{text}: the run has no build of that name", remedy)
+    names = [*run.builds] if build is None else [build]
+    title = _title(text, run_id)
+    more = {name: f", {name}" if len(names) > 1 else "" for name in names}
+    return {name: side_of(run, name, title + more[name], run_id) for name in names}
+
+
+def _only(text: str, sides: Mapping[str, Side]) -> Side:
+    if len(sides) != 1:
+        remedy = f"Name one of them: {text}:{next(iter(sides), 'NAME')}"
+        raise UsageError(f"{text} has several builds: {', '.join(sides)}", remedy)
+    return next(iter(sides.values()))
 
 
 def find_run(
@@ -196,11 +203,6 @@ def load_run(place: Path | int, runs: LazyStore) -> Run:
     if isinstance(place, Path):
         return read_json(place)
     return runs.opened(must_exist=True).load(place, details=False)
-
-
-def _find(text: str, runs: LazyStore, what: str) -> tuple[Run, int | None, str | None]:
-    place, build = find_run(text, runs, what)
-    return load_run(place, runs), None if isinstance(place, Path) else place, build
 
 
 def _title(text: str, run_id: int | None) -> str:

@@ -1,4 +1,7 @@
-"""A database that can be read and written: SQLite or PostgreSQL, of the format of this program.
+"""A database that can be read and written: SQLite or PostgreSQL, with the tables of the store.
+
+A run, an outcome and its details are each a document in one column, as `storage.json_files` writes
+them. The other columns are what is searched by: nothing is read back from them.
 
 Whatever goes wrong with one is reported as a `DataError` or `UsageError` that names it, never with
 a password of its URL. One that is not ours, is damaged, or has another format is not written.
@@ -7,6 +10,8 @@ a password of its URL. One that is not ours, is damaged, or has another format i
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import math
 import os
 import sqlite3
@@ -16,8 +21,19 @@ from urllib.parse import quote
 
 from sqlalchemy import (
     URL,
+    BigInteger,
+    Boolean,
+    Column,
     Connection,
     Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
     create_engine,
     event,
     insert,
@@ -27,11 +43,79 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.storage.tables import FORMAT, METADATA, store_format
 from instruction_counts.system.files import locked
 from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import DATABASE_VARIABLE
+
+# The tables
+
+FORMAT = 1
+"""1, the first. Another is refused; a field that a document gains with a default needs none."""
+
+METADATA = MetaData()
+
+# SQLite numbers rows by itself only if their key is an INTEGER, which has 64 bits there too.
+_ID = BigInteger().with_variant(Integer(), "sqlite")
+
+store_format = Table("store_format", METADATA, Column("version", BigInteger, nullable=False))
+
+runs = Table(
+    "runs",
+    METADATA,
+    Column("id", _ID, primary_key=True),
+    Column("started_at", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    # The number of a deleted run is not given to another one: people may have noted it.
+    sqlite_autoincrement=True,
+)
+
+# ``case_digest`` is of what the case is called: a label can be too long for an index.
+outcomes = Table(
+    "outcomes",
+    METADATA,
+    Column("id", _ID, primary_key=True),
+    Column("run_id", _ID, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("case_digest", Text, nullable=False),
+    Column("build", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("language", Text, nullable=False),
+    Column("runtime", Text, nullable=False),
+    Column("autograd", Text, nullable=False),
+    Column("num_threads", BigInteger, nullable=False),
+    Column("definition_hash", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("per_run", BigInteger),
+    Column("exact", Boolean),
+    Column("document", Text, nullable=False),
+    Column("details", LargeBinary, nullable=False),
+    UniqueConstraint("run_id", "case_digest", "build"),
+    Index("outcomes_of_cases", "case_digest", "id"),
+)
+
+tags = Table(
+    "tags",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("run_id", _ID, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False, index=True),
+)
+
+
+def searchable(text: str) -> str:
+    """``text`` as every database takes it; all but ASCII is escaped, as in JSON."""
+    return json.dumps(text)[1:-1]
+
+
+def digest_of(key: CaseKey) -> str:
+    """A short name for what a case is called, on any machine (SHA-256, 32 digits)."""
+    text = json.dumps(list(key.as_values.values()))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+# A database that has them
 
 LOCK_TIMEOUT_S = 30.0
 """How long a writer waits for another one."""

@@ -19,7 +19,7 @@ import zlib
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NewType, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
@@ -37,7 +37,6 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.reading.documents import Node, one_of, parsed_json, read
 from instruction_counts.reading.structure import (
-    Inline,
     Mismatch,
     bounds_of,
     guarded,
@@ -257,11 +256,7 @@ def no_garbage() -> Iterator[None]:
 # Result files
 
 
-@attrs.frozen
-class _File:
-    run: Inline[Run]
-
-
+_File = NewType("_File", Run)
 require_version(CONVERTER, _File, "schema_version", SCHEMA_VERSION)
 
 
@@ -291,7 +286,7 @@ def read_json(path: Path, largest_mib: int = _LARGEST_MIB) -> Run:
     """
     with no_garbage():
         root = read(path, _REMEDY, as_json=True, largest_mib=largest_mib)
-        return structured(root, _File, CONVERTER).run
+        return structured(root, _File, CONVERTER)
 
 
 def is_file_name(text: str) -> bool:

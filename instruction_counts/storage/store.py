@@ -24,7 +24,15 @@ from instruction_counts.domain.outcomes import Details, Status
 from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
 from instruction_counts.reading.documents import Node, parsed_json
 from instruction_counts.reading.structure import structured
-from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
+from instruction_counts.storage.database import (
+    LOCK_TIMEOUT_S,
+    Database,
+    digest_of,
+    outcomes,
+    runs,
+    searchable,
+    tags,
+)
 from instruction_counts.storage.json_files import (
     CONVERTER,
     dumps,
@@ -34,7 +42,6 @@ from instruction_counts.storage.json_files import (
     packed,
     unpacked,
 )
-from instruction_counts.storage.tables import digest_of, outcomes, runs, searchable, tags
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"

@@ -54,7 +54,8 @@ EXECUTED = st.builds(
     st.sampled_from(["", "3.11"]),
 )
 CASES = st.builds(
-    lambda layers, noise, **fields: BaselineCase(
+    lambda key, layers, noise, **fields: BaselineCase(
+        **attrs.asdict(key, recurse=False),
         **fields,
         instructions=(count := sum(layers.values())),
         layers=layers,

@@ -15,7 +15,7 @@ from instruction_counts.session.build_series import StoreBuildMeasurer, made_bui
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.storage.store import Store
-from tests.fakes import BUILD, FACTS, make_case, make_record, make_run
+from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_record, make_run
 
 
 def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
@@ -72,8 +72,9 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
     builds = {BUILD.name: settings.fingerprint(FACTS)}
     sound = attrs.evolve(make_run(make_record("add")), builds=builds)
     marked = attrs.evolve(sound, changed_files={BUILD.name: ChangedFiles.of(["/torch/a.py"])})
+    other = attrs.evolve(sound, builds={BUILD.name: attrs.evolve(FINGERPRINT, torch_git="x")})
     with Store(tmp_path / "runs.db") as store:
-        for run in (sound, marked):
+        for run in (sound, marked, other):
             store.import_run(run)
         measurer = StoreBuildMeasurer(
             *(ComparisonRequest("", settings=settings), store, Silent()),

@@ -10,11 +10,13 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.builds.inquiry import inquire
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
 from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.explaining import ask_worker, explain_sides, source_changes
+from instruction_counts.session.explaining import explain_sides, source_changes
 from tests.builders import counted, cpp, key, side
 
 
@@ -60,8 +62,9 @@ class Files:
         self.asked: list[dict[str, Any]] = []
         self._problems = problems
 
-    def __call__(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def __call__(self, _: Build, task: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """The function that each path stands for."""
+        assert "find" == task
         self.asked = request["functions"]
         return {
             "python": "3.11",
@@ -161,7 +164,7 @@ def test_a_process_answers_without_importing(tmp_path: Path) -> None:
     path = tmp_path / "torch.py"
     path.write_text("raise SystemExit\n\ndef f():\n    return 1\n", encoding="utf-8")
     asked = [{"path": str(file), "line": 3, "name": "f"} for file in (path, tmp_path / "no.py")]
-    answer = ask_worker({"functions": asked})
+    answer = inquire(default_build(), "find", {"functions": asked})
 
     assert ["def f():", "    return 1"] == answer["functions"][0]["lines"]
     assert {"problem": "gone"} == answer["functions"][1]

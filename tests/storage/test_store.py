@@ -30,9 +30,8 @@ from instruction_counts.domain.outcomes import (
     Status,
 )
 from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
-from instruction_counts.storage.database import Database
+from instruction_counts.storage.database import Database, outcomes, runs, store_format, tags
 from instruction_counts.storage.store import Store
-from instruction_counts.storage.tables import outcomes, runs, store_format, tags
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.process import ROOT
 from tests.storage.postgresql import Server

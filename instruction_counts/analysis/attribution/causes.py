@@ -21,18 +21,12 @@ from instruction_counts.domain.executed import Executed, PythonFunction
 _MOST_CAUSES = 3
 
 
-def causes_of_case(
-    executed: Sequence[Cause], native: FunctionDifference | None = None
-) -> tuple[Cause, ...]:
+def causes_of_case(executed: Sequence[Cause], native: FunctionDifference) -> tuple[Cause, ...]:
     """All Python functions and operators that changed, and the largest changes of native functions.
 
     The interpreter's functions carry the work of Python functions: where one of these changed, they
     are not named as well, and what they cost more is shared among them by their bytecodes.
-    ``native`` is None where the costs of native functions are not known, or nothing changed in
-    them.
     """
-    if native is None:
-        return tuple(executed)
     interpreted = sum(
         (share.delta for share in native.by_layer() if share.title == Layer.INTERPRETER.value),
         Fraction(),

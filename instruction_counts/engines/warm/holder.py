@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import attrs
 import cattrs
 
+from instruction_counts.builds.files import state_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import ForkProcesses
@@ -150,7 +151,7 @@ class Holder:
     def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
         """What there is; with ``stay`` it is used for as long as the connection is there."""
         del stay
-        if any(_state(path) != state for path, state in self._loaded.items()):
+        if any(state_of(path) != state for path, state in self._loaded.items()):
             self._retired()
         return {
             "status": "retired" if self._is_retired else "ok",
@@ -235,21 +236,13 @@ class Holder:
         except WorkerError:
             self._retired()  # what it was made of cannot be watched
             return
-        states = ((path, _state(path)) for path in paths)
+        states = ((path, state_of(path)) for path in paths)
         self._loaded.update({path: state for path, state in states if state is not None})
 
 
 def name_of(role: str, prepared_by: str) -> str:
     """What a server is called."""
     return f"{role}-{prepared_by}" if prepared_by else role
-
-
-def _state(path: str) -> tuple[int, int] | None:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
 
 
 def _memory_is_short() -> bool:

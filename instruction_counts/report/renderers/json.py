@@ -34,12 +34,13 @@ def _of_tables(document: Document) -> dict[str, Any]:
         "kind": document.kind,
         "title": document.title,
         "answer": [line.text for line in document.answer],
-        **{table.name: _rows(table) for table in (*facts, *document.tables)},
+        **{table.name: rows_of(table) for table in (*facts, *document.tables)},
         "notes": [line.text for line in document.notes],
     }
 
 
-def _rows(table: Table) -> list[dict[str, Any]]:
+def rows_of(table: Table) -> list[dict[str, Any]]:
+    """The rows of a table, each with its values by the keys of their columns."""
     keys = [column.key for column in table.columns]
     return [dict(zip(keys, (cell.value for cell in row.cells), strict=True)) for row in table.rows]
 

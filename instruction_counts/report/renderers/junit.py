@@ -22,7 +22,7 @@ def render(document: Document) -> str:
         failures=str(sum(bool(test.failure) for test in tests)),
         errors=str(sum(bool(test.error) for test in tests)),
         skipped=str(sum(bool(test.skipped) for test in tests)),
-        time=f"{sum(test.duration_s for test in tests):g}",
+        time="0",
     )
     suite.extend(map(_case, tests))
     said = "\n".join(line.text for line in document.notes if line.role is Role.WARNING)
@@ -36,8 +36,8 @@ def render(document: Document) -> str:
 
 
 def _case(test: CaseTest) -> ET.Element:
-    element = ET.Element("testcase", classname=_clean(test.suite), name=_clean(test.name))
-    element.set("time", f"{test.duration_s:g}")
+    named = {"classname": _clean(test.suite), "name": _clean(test.name)}
+    element = ET.Element("testcase", named, time="0")
     found = {"failure": test.failure, "error": test.error, "skipped": test.skipped}
     for tag, message in found.items():
         if message:

@@ -86,7 +86,8 @@ def _drawn(value: Value, *, is_cpp: bool) -> str:
     keyword = "" if is_cpp else "dtype="
     kind = "" if value.dtype == DEFAULT_DTYPE else f", {keyword}{dtype}"
     is_wide = value.dtype in {"float32", "float64", *COMPLEX}
-    distribution = value.distribution
+    distribution, sizes = value.distribution, ", ".join(map(str, value.shape))
+    cpp_shape = f"{{{sizes}}}" if sizes else "at::IntArrayRef()"
     low, high = (
         (int(distribution.low), int(distribution.high))
         if distribution.name == "integers"
@@ -94,7 +95,7 @@ def _drawn(value: Value, *, is_cpp: bool) -> str:
     )
     text = (_DRAWN_IN_CPP if is_cpp else _DRAWN)[distribution.name].format(
         name=value.name,
-        shape=_cpp_sizes(value.shape) if is_cpp else list(value.shape),
+        shape=cpp_shape if is_cpp else f"[{sizes}]",
         count=math.prod(value.shape),
         last=value.shape[-1] if value.shape else 1,
         dtype=dtype,
@@ -111,10 +112,6 @@ def _drawn(value: Value, *, is_cpp: bool) -> str:
     if is_cpp:
         return f"auto {value.name} = {text};{gradient}{';' if gradient else ''}"
     return f"{value.name} = {text}{gradient}"
-
-
-def _cpp_sizes(shape: tuple[int, ...]) -> str:
-    return f"{{{', '.join(map(str, shape))}}}" if shape else "at::IntArrayRef()"
 
 
 # The call in Python
