@@ -53,14 +53,18 @@ def test_two_runs_are_compared(
 
 
 def test_files_and_stored_runs_are_sides(tmp_path: Path) -> None:
-    """A path names a file, a text a file or a stored run."""
+    """A path names a file, a text a file or a stored run; records come with their details."""
     file = tmp_path / "base.json"
     file.write_text(to_json(run_of(1000)))
     with Store(tmp_path / "runs.db") as store:
         store.tag(store.import_run(run_of(1000)), "new")
-    comparison = api.compare(file, "new", db=tmp_path / "runs.db")
+    for base, new in ((file, "new"), ("new", file)):
+        comparison = api.compare(base, new, db=tmp_path / "runs.db")
+        (found,) = comparison.differences
+        records = [side.records[found.key] for side in (comparison.base, comparison.new)]
 
-    assert [Verdict.SAME] == [found.verdict for found in comparison.differences]
+        assert Verdict.SAME is found.verdict
+        assert [*run_of(1000).cases] * 4 == [found.base, found.new, *records]
 
 
 @pytest.mark.parametrize(("new", "expected"), [(None, 1000), (run_of(1500), 500)])

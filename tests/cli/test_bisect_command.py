@@ -18,13 +18,13 @@ CASES = """\
 from core.api import GroupedSetup, GroupedStmts
 
 SETUP = GroupedSetup("x = torch.ones(4, 4)")
-BENCHMARKS = {"mm": GroupedStmts("torch.mm(x, x)", None, SETUP)}
+BENCHMARKS = {name: GroupedStmts(f"torch.{name}(x, x)", None, SETUP) for name in ("mm", "mul")}
 """
 
 
 @pytest.fixture
 def definitions(tmp_path: Path) -> str:
-    """A file with one case."""
+    """A file with two cases."""
     path = tmp_path / "cases.py"
     path.write_text(CASES)
     return str(path)
@@ -48,6 +48,15 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     """Before anything is measured, with what to do."""
     assert message in program.error("bisect", "mm", "--definitions", definitions, *args)
+
+
+def test_only_one_case_is_bisected(definitions: str, program: Program) -> None:
+    """Of several nobody knows which is meant; no build is made for that."""
+    builds = ["--build=a=/x", "--build=b=/y"]
+
+    assert "2 cases match 'm*'" in program.error(
+        "bisect", "m*", "--definitions", definitions, *builds
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
 ) -> None:
     """A run during which files of the build changed may have counted other code."""
     settings = MeasurementSettings(engine="timer")
-    builds = {BUILD.name: settings.fingerprint(FACTS)}
-    sound = attrs.evolve(make_run(make_record("add")), builds=builds)
+    counted_on = attrs.evolve(settings.fingerprint(FACTS), counted_capability="AVX2")
+    sound = attrs.evolve(make_run(make_record("add")), builds={BUILD.name: counted_on})
     marked = attrs.evolve(sound, changed_files={BUILD.name: ChangedFiles.of(["/torch/a.py"])})
     other = attrs.evolve(sound, builds={BUILD.name: attrs.evolve(FINGERPRINT, torch_git="x")})
     with Store(tmp_path / "runs.db") as store:

@@ -125,11 +125,11 @@ def test_a_record_without_resources_is_measured_again_where_a_case_has_some() ->
 def test_what_was_measured_before_stays_though_it_is_not_selected_now(outcome: Outcome) -> None:
     """Writing to the same file loses nothing, nor the reason of what failed.
 
-    Builds stay with their fingerprints, and what the machine could do.
+    Builds stay with all that is known of them, and what the machine could do.
     """
     other, machine = attrs.evolve(FINGERPRINT, torch="2.14.0"), Machine(10**10, 10**11)
     done = make_run(make_record("a", outcome=outcome), make_record("a", build="other"))
-    builds = {"other": other, BUILD.name: FINGERPRINT}
+    builds = {"other": other, BUILD.name: attrs.evolve(FINGERPRINT, caches="held")}
     done = attrs.evolve(done, builds=builds, machine=machine)
     run, _ = measure([make_order("b")], FakeEngine(), done)
 

@@ -9,7 +9,13 @@ import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.session.sides import LazyStore, find_whole_run, read_side, stored_number
+from instruction_counts.session.sides import (
+    LazyStore,
+    find_whole_run,
+    read_side,
+    read_sides,
+    stored_number,
+)
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import DATABASE_VARIABLE
@@ -85,6 +91,19 @@ def test_a_stored_run_is_a_side(
 
     assert (title, number) == (side.title, side.run_id)
     assert [(label,) for label in labels] == [key.label for key in side.records]
+
+
+def test_a_single_run_of_two_builds_is_two_sides(file: Path, stored: LazyStore) -> None:
+    """Of any other, one build has to be named."""
+    (old, new), (one,) = (read_sides([text], stored) for text in ("1", "1:old"))
+    file.write_text(to_json(make_run(builds=("x", "y", "z"))))
+
+    assert [("run 1, old", 2), ("run 1, new", 1)] == [
+        (each.title, len(each.records)) for each in (old, new)
+    ]
+    assert "run 1, old" == one.title
+    with pytest.raises(UsageError, match="several builds: x, y, z"):
+        read_sides([str(file)], stored)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from instruction_counts.report.document import (
 )
 from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import markdown, renderer_named, renderer_of, terminal
-from instruction_counts.report.visible import visible_line
+from instruction_counts.report.visible import visible, visible_line
 from tests.report.renderers.pages import document
 
 COLUMNS = (
@@ -182,9 +182,10 @@ def test_junit_has_a_test_case_for_each_test() -> None:
     root = ET.fromstring(str(renderer_named("junit").render(DOCUMENT)))  # noqa: S314 - own text
     (suite,) = root
 
-    assert ("4", "1", "1", "1") == tuple(
-        suite.get(name) for name in ("tests", "failures", "errors", "skipped")
+    assert ("4", "1", "1", "1", "0") == tuple(
+        suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")
     )
+    assert ["0"] * 4 == [case.get("time") for case in suite.iter("testcase")]
     assert ["failure", "error", "skipped", "system-out"] == [
         child.tag for case in suite.iter("testcase") for child in case
     ]
@@ -256,6 +257,13 @@ def test_a_long_title_is_wrapped_whatever_it_says() -> None:
     lines = shown(attrs.evolve(WORSE, remark="word " * 12), 40)
 
     assert ["WORSE  word word word word word word", "word word word word word word"] == lines[:2]
+
+
+def test_what_would_steer_a_terminal_is_spelled_out() -> None:
+    """Line ends and tabs stay, unless the text is to be one line."""
+    lines = [made("a\tb\nc\r\x1b[0m") for made in (visible, visible_line)]
+
+    assert ["a\tb\nc\\r\\x1b[0m", "a\\tb\\nc\\r\\x1b[0m"] == lines
 
 
 @given(

@@ -67,6 +67,7 @@ def test_a_call_in_python_is_exactly_this(operator: OperatorEntry, expected: str
                 "input = torch.randn([8, 8])\n"
                 "input.requires_grad_()\n"
                 "other = torch.randint(0, 10, [8])\n"
+                "scale = torch.randint(0, 10, [])\n"
                 "gradient = torch.ones_like(f(input))"
             ),
         ),
@@ -77,6 +78,7 @@ def test_a_call_in_python_is_exactly_this(operator: OperatorEntry, expected: str
                 "auto input = torch::randn({8, 8});\n"
                 "input.requires_grad_();\n"
                 "auto other = torch::randint(0, 10, {8}, torch::kInt64);\n"
+                "auto scale = torch::randint(0, 10, at::IntArrayRef(), torch::kInt64);\n"
                 "auto gradient = torch::ones_like(f(input));"
             ),
         ),
@@ -84,8 +86,9 @@ def test_a_call_in_python_is_exactly_this(operator: OperatorEntry, expected: str
 )
 def test_the_setup_is_exactly_this(language: Language, expected: str) -> None:
     """Seeded, the inputs in their order, and the gradient of the output."""
-    mul = entry("torch.mul", inputs={"input": SQUARE, "other": Tensor((8,), "int64")})
-    assert code.setup(call_of(mul, seed=7), language, "f(input)") == expected
+    inputs = {"input": SQUARE, "other": Tensor((8,), "int64"), "scale": Tensor((), "int64")}
+    addcmul = entry("torch.addcmul", inputs=inputs)
+    assert code.setup(call_of(addcmul, seed=7), language, "f(input)") == expected
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
