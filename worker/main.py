@@ -587,9 +587,8 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
     """
     code = 1
     try:
-        if shim.starts_in_children:
-            # Much is allocated before anything is counted: what was freed last must not matter.
-            shim.order_blocks()
+        # What the server freed last lies elsewhere, by turns.
+        shim.order_blocks()
         os.setsid()
         request = json.loads(Path(request_path).read_text(encoding="utf-8"))
         _confine(request)

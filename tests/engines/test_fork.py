@@ -363,6 +363,35 @@ def test_a_count_says_what_it_is_made_of(first: Mapping[str, Outcome], name: str
     assert any("add" in cost.function for cost in functions.costs if "torch_cpu" in cost.library)
 
 
+_AT_FORK = """
+import itertools, os
+
+numbers = itertools.count()
+
+def free_in_another_order():
+    first, blocks = next(numbers), [bytes(200) for _ in range(8)]
+    for number in range(8):
+        blocks[(first + 3 * number) % 8] = b""
+
+os.register_at_fork(before=free_in_another_order)
+"""
+
+
+def test_what_a_server_frees_at_each_fork_moves_nothing(lab: Lab, tmp_path: Path) -> None:
+    """As torch 2.15 does: what a case allocates first would lie elsewhere in each child."""
+    (tmp_path / "sitecustomize.py").write_text(_AT_FORK, encoding="utf-8")
+    case = python(
+        "for _ in range(places): pass",
+        "kept = [bytes(size) for size in range(150, 250)]\n"
+        "places = sum(map(id, kept)) // 16 % 1009",
+    )
+    facts = probe(attrs.evolve(BUILD, env={"PYTHONPATH": str(tmp_path)}))
+    with contextlib.closing(make_engine(facts, lab.cache, [])) as engine:
+        found = [counts_of(measured(engine, case)).per_run for _ in range(3)]
+
+    assert [found[0]] * 3 == found
+
+
 LOOKING_UP = python(
     "model(x).sum().item()",
     """
