@@ -138,8 +138,8 @@ class ForkEngine:
         kept_s = keep_s() if profile.keeps_servers and not profile.layout else 0.0
         if not kept_s:
             return lambda role: self._processes.server(role, notice, prepared_by)
-        warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
         try:
+            warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
             warm.attend()
         except (OSError, subprocess.SubprocessError) as error:
             notice(f"Servers cannot be kept for the next command: {error}")
