@@ -5,8 +5,8 @@
 A fixed sample of six cases (2 Python, 2 C++, 1 TorchScript, 1 backward) is measured with both
 engines, one after the other on one lane, with warm caches and servers that run. The figure that
 counts is the ratio; seconds are of the machine at hand. What a case takes is then taken apart: by
-how much longer it takes to have its times, its output, and what it executes, too. ``--suite`` also
-times the standard suite.
+how much longer it takes to have its times, what it executes, and its output, too. ``--parts`` does
+that alone, in a minute. ``--suite`` also times the standard suite.
 """
 
 from __future__ import annotations
@@ -49,11 +49,15 @@ def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="of the fork engine")
+    parser.add_argument("--parts", action="store_true", help="only take a case apart")
     parser.add_argument("--suite", action="store_true", help="also time the standard suite")
     args = parser.parse_args()
     cases = {case.title: case for case in load(STANDARD)}
     sample = [cases[title] for title in SAMPLE]
     facts = probe(default_build())
+    if args.parts:
+        show_parts(facts, sample, args.repeats)
+        return
 
     begin = time.perf_counter()
     engine = engine_named("fork").make(facts, Profile(keeps_servers=False), CONSOLE.print)
@@ -67,8 +71,9 @@ def main() -> None:
     fork_s = {title: median_s(outcomes[1:]) for title, outcomes in rounds.items()}
     timer = engine_named("timer").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     reference = measure(timer, facts, sample, 1)
-    show_speed(fork_s, {title: outcome.duration_s for title, (outcome,) in reference.items()})
-    show_parts(facts, sample, args.repeats)
+    timer_s = {title: outcome.duration_s for title, (outcome,) in reference.items()}
+    show_speed(fork_s, timer_s)
+    show_parts(facts, sample, args.repeats, statistics.mean(timer_s.values()))
     engine = engine_named("fork").make(
         facts, Profile(allocator="system", keeps_servers=False), CONSOLE.print
     )
@@ -79,9 +84,9 @@ def main() -> None:
 
 PARTS: dict[str, dict[str, Any]] = {
     "counts alone": {"times": False},
-    "… and bytecodes and operators": {"times": False, "executed": True},
-    "… and its output": {"times": False, "executed": True, "output": True},
-    "… and times: all of it": {"executed": True, "output": True},
+    "… and times: what the reference takes": {},
+    "… and bytecodes and operators": {"executed": True},
+    "… and its output: what `run` takes": {"executed": True, "output": True},
 }
 """What is asked of a case, as `WorkOrder` has it: each has all that the one before has."""
 
@@ -91,9 +96,14 @@ def median_s(outcomes: Sequence[Outcome]) -> float:
     return statistics.median(outcome.duration_s for outcome in outcomes)
 
 
-def show_parts(facts: BuildFacts, cases: Sequence[Case], repeats: int) -> None:
-    """Seconds of a case for all that `run` measures of it, and what each part of that takes."""
-    table = Table("what is measured of a case", "mean", "more")
+def show_parts(
+    facts: BuildFacts, cases: Sequence[Case], repeats: int, timer_s: float | None = None
+) -> None:
+    """Seconds of a case for all that `run` measures of it, and what each part of that takes.
+
+    ``timer_s`` is what the reference takes on average.
+    """
+    table = Table("what is measured of a case", "mean", "more", "ratio")
     engine = engine_named("fork").make(facts, Profile(keeps_servers=False), CONSOLE.print)
     orders = [
         WorkOrder(case, facts.build, **asked)
@@ -108,7 +118,8 @@ def show_parts(facts: BuildFacts, cases: Sequence[Case], repeats: int) -> None:
         seconds = statistics.mean(
             median_s(outcomes[len(PARTS) + number :: len(PARTS)]) for outcomes in rounds
         )
-        table.add_row(name, f"{seconds:.2f} s", f"{seconds - before:.2f} s")
+        ratio = f"{timer_s / seconds:.0f}" if timer_s else "–"
+        table.add_row(name, f"{seconds:.2f} s", f"{seconds - before:.2f} s", ratio)
         before = seconds
     CONSOLE.print(table)
 

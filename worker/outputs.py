@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from .main import CompiledLoop, Message, Shim, with_artefact
 
@@ -20,24 +20,33 @@ _LARGEST_SAMPLE = 1024
 
 
 def output(request: Message, shim: Shim) -> Message:
-    """What one run of the statement makes or changes, tensor by tensor.
+    """What one run of the statement makes or changes, tensor by tensor, in each of ``variations``.
 
-    ``variation`` fills fresh memory with another byte and seeds the statement differently: what
-    then differs is no function of the inputs.
+    A variation, which is a number, fills fresh memory with another byte and seeds the statement
+    differently: what then differs is no function of the inputs, or depends on an earlier run.
     """
     import torch
 
     case = with_artefact(request["case"], "")
-    fill = ctypes.CDLL("./fresh.so").fresh_fill
-    fill(0x55 + request["variation"])
     torch.set_num_threads(case["num_threads"])
+    fill = ctypes.CDLL("./fresh.so").fresh_fill
+    drawn_next = torch.get_rng_state()
+    outputs: List[Message] = []
+    for variation in request["variations"]:
+        fill(0x55 + variation)
+        torch.set_rng_state(drawn_next)  # the setup makes the same
+        outputs.append(_output(torch, case, {**request, "variation": variation}, shim))
+    return {"outputs": outputs}
+
+
+def _output(torch: Any, case: Message, request: Message, shim: Shim) -> Message:
     is_cpp = case["language"] == "C++"
     before, after = (
         _cpp_values(torch, case, request, shim) if is_cpp else _values(torch, case, request)
     )
     inputs = hashlib.sha256(json.dumps(sorted(before.items())).encode()).hexdigest()[:16]
     made = [{"name": name, **after[name]} for name in after if after[name] != before.get(name)]
-    return {"output": {"inputs": inputs, "tensors": made}}
+    return {"inputs": inputs, "tensors": made}
 
 
 def _values(torch: Any, case: Message, request: Message) -> Tuple[Message, Message]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import attrs
 
@@ -35,9 +35,11 @@ class CallgrindFormatError(Exception):
     """A file is not a complete profile in Callgrind's format; the message names it."""
 
 
-@attrs.frozen(order=True, cache_hash=True)
-class Function:
-    """A function, all its recursion levels together."""
+class Function(NamedTuple):
+    """A function, all its recursion levels together.
+
+    A tuple: each line of a dump is looked up by one, and other classes are slow to hash.
+    """
 
     object_name: str
     """The whole path of the ELF object."""
@@ -56,6 +58,7 @@ Edge: TypeAlias = tuple[Function, Function]
 """A caller and its callee."""
 Calls: TypeAlias = tuple[int, int]
 """How often, and the instructions of the callee with everything below it."""
+_NONE = (0, 0)
 
 
 @attrs.frozen
@@ -76,14 +79,15 @@ def read(path: Path) -> CallgrindProfile:
         CallgrindFormatError: it is damaged, or no such file.
         OSError: it cannot be read.
     """
-    totals, reader = read_totals(path), _Reader()
-    lines = path.read_bytes().decode("utf-8", "surrogateescape").split("\n")
-    for number, line in enumerate(lines, 1):
+    content = path.read_bytes()
+    totals, reader = _totals_in(content, path), _Reader()
+    for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
         try:
             reader.take(line)
         except (ValueError, KeyError) as error:
             message = f"{path}, line {number}: it cannot be read: {line[:200]!r}"
             raise CallgrindFormatError(message) from error
+    reader.end_function()
     if sum(reader.exclusive.values()) != totals:
         raise CallgrindFormatError(f"{path}: its lines do not add up to its totals, {totals}")
     return CallgrindProfile(
@@ -96,7 +100,10 @@ def read_totals(path: Path) -> int:
 
     It is asked for each window of a case, and most dumps have some ten thousand lines.
     """
-    content = path.read_bytes()
+    return _totals_in(path.read_bytes(), path)
+
+
+def _totals_in(content: bytes, path: Path) -> int:
     last = content[content.find(b"\ntotals:") + 1 :].decode(errors="replace")
     found = _TOTALS.fullmatch(last)
     if found is None or b"\nevents: Ir\n" not in content:
@@ -112,42 +119,55 @@ class _Reader:
         self.exclusive: dict[Function, int] = {}
         self.calls: dict[Edge, Calls] = {}
         self._known: dict[tuple[str, str], str] = {}
-        self._functions: dict[tuple[str, str, str], Function] = {}
+        """The names that have a number, by their kind and that."""
         self._named = {"ob": _UNKNOWN, "fl": _UNKNOWN}
         self._called: dict[str, str] = {}
         """The same of a callee, as far as it is named: for one call."""
         self._running: Function | None = None
+        self._own = 0
+        """What the lines of the running function cost so far."""
         self._calls: int | None = None
         """How many calls the next cost is that of: none that began before; None if of no call."""
 
     def take(self, line: str) -> None:
         """Take a line."""
         if line[:1] in _COST_START:
-            self._take_cost(sum(map(int, line.split()[1:2])))  # nothing may be left out
+            fields = line.split()
+            cost = int(fields[1]) if len(fields) > 1 else 0  # nothing may be left out
+            if self._calls is not None:
+                self._take_call(cost)
+            elif self._running is None:
+                raise ValueError("a cost of no function")
+            else:
+                self._own += cost
             return
         key, _, text = line.partition("=")
         if key in _CALLED:
             kind = _CALLED[key]
-            self._called[kind] = self._name(kind, text)
+            self._called[kind] = self._known.get((kind, text)) or self._name(kind, text)
         elif key in _NAMES:
             kind = _NAMES[key]
-            self._named[kind] = self._name(kind, text)
+            self._named[kind] = self._known.get((kind, text)) or self._name(kind, text)
             if kind == "fn":
                 # A function that follows code inlined from its own file has no fl= line: what
                 # holds is the file named last, by whichever of fl=, fi= and fe=.
-                self._running = self._function(self._named)
+                self.end_function()
+                self._running = _function(self._named)
         elif key == "calls":
             self._calls = int(text.split()[0])
 
-    def _take_cost(self, cost: int) -> None:
-        if self._running is None:
-            raise ValueError("a cost of no function")
-        if self._calls is None:
-            self.exclusive[self._running] = self.exclusive.get(self._running, 0) + cost
-            return
-        named = {"ob": self._named["ob"], "fl": self._named["fl"], **self._called}
-        edge = self._running, self._function(named)
-        calls, instructions = self.calls.get(edge, (0, 0))
+    def end_function(self) -> None:
+        """What cost lines say from now on is of another function."""
+        if self._running is not None:
+            self.exclusive[self._running] = self.exclusive.get(self._running, 0) + self._own
+        self._own = 0
+
+    def _take_call(self, cost: int) -> None:
+        if self._running is None or self._calls is None:
+            raise ValueError("a call by no function")
+        called = {"ob": self._named["ob"], "fl": self._named["fl"], **self._called}
+        edge = self._running, _function(called)
+        calls, instructions = self.calls.get(edge, _NONE)
         self.calls[edge] = calls + self._calls, instructions + cost
         self._called, self._calls = {}, None
 
@@ -157,9 +177,10 @@ class _Reader:
         if number and not name:
             return self._known[kind, number]
         name = (_RECURSION.sub("", name) if kind == "fn" else name) or _UNKNOWN
-        self._known[kind, number] = name
+        if number:
+            self._known[kind, number] = name
         return name
 
-    def _function(self, named: Mapping[str, str]) -> Function:
-        key = named["ob"], named["fl"], named["fn"]
-        return self._functions.setdefault(key, Function(*key))
+
+def _function(named: Mapping[str, str]) -> Function:
+    return Function(named["ob"], named["fl"], named["fn"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,10 @@ class _Dumped:
     def instructions(self) -> int:
         return self.window.instructions
 
+    @cached_property
+    def profile(self) -> CallgrindProfile:
+        return read(self.path)
+
 
 def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> Counted:
     """The result of a case, from the windows that its child dumped below ``folder``.
@@ -126,7 +131,7 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     unit = dumped[0].window.runs
     groups = [[dump for dump in dumped if dump.window.runs == runs] for runs in (unit, 2 * unit)]
     single, double = (min(group, key=lambda dump: dump.instructions) for group in groups)
-    first, second = read(single.path), read(double.path)
+    first, second = single.profile, double.profile
     by_function = _difference(first.exclusive, second.exclusive)
     by_call = _difference_of_calls(first.calls, second.calls)
     below = _difference(_inclusive(first), _inclusive(second))
@@ -177,7 +182,7 @@ def _varying(windows: Sequence[_Dumped]) -> tuple[str, ...]:
     high = max(windows, key=lambda dump: dump.instructions)
     if low.instructions == high.instructions:
         return ()
-    difference = _difference(read(low.path).exclusive, read(high.path).exclusive)
+    difference = _difference(low.profile.exclusive, high.profile.exclusive)
     largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
     return tuple(key.name for key in largest[:3])
 

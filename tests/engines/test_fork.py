@@ -215,6 +215,8 @@ FILLED = "w = torch.rand(2).requires_grad_(); m = torch.nn.Linear(2, 3)"
 CHANGED = "x float32[4, 4]; w.grad float32[2]; m.weight.grad float32[3, 2]; m.bias.grad float32[3]"
 CPP_OF_EACH_SORT = "x += 1.0; auto z = (w * w).sum(); z.backward(); x.sum(0);"
 CPP_FILLED = "auto w = torch::rand({2}).requires_grad_();"
+COUNT_RUNS = "torch.runs = getattr(torch, 'runs', 0) + 1"
+SUM = "result float32[4, 4]"
 
 
 @pytest.mark.parametrize(
@@ -234,9 +236,17 @@ CPP_FILLED = "auto w = torch::rand({2}).requires_grad_();"
         (python("torch.rand(4)"), "result float32[4]", False),
         (python("torch.empty(100)"), "result float32[100]", False),
         (python("x + 1", "x = torch.empty(100)"), "result float32[100]", False),
+        (python("import random\nz = x * random.random()", TENSORS), "z float32[4, 4]", False),
         (cpp("auto z = torch::rand({4});"), "z float32[4]", False),
+        # Both runs may be in one process, and what the first one left there is no part of it.
+        (python("x + 1", "x = torch.rand(4)"), "result float32[4]", True),
+        (python(f"{COUNT_RUNS}\nz = x * torch.runs", TENSORS), "z float32[4, 4]", True),
+        (python("x + 1", f"{TENSORS}\nassert not hasattr(torch, 'runs')\n{COUNT_RUNS}"), SUM, True),
     ],
-    ids=["Python", "C++", "nothing", "random", "empty", "empty input", "random in C++"],
+    ids=[
+        *("Python", "C++", "nothing", "random", "empty", "empty input", "random in Python"),
+        *("random in C++", "random input", "changed by an earlier run", "runs once in a process"),
+    ],
 )
 def test_what_a_statement_makes_or_changes_is_reported(
     lab: Lab, case: Case, expected: str, repeatable: bool

@@ -1,4 +1,4 @@
-"""What becomes of the fork engine's folder where the engine cannot be made."""
+"""What becomes of the fork engine where it cannot be made, or its servers cannot be kept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.system.cache import Cache
 from tests.fakes import FACTS
+from tests.small_disk import small_disk
 
 
 class WithoutLibraries(Compiler):
@@ -30,3 +33,29 @@ def test_an_engine_that_cannot_be_made_leaves_no_folder() -> None:
     after = set(Path(tempfile.gettempdir()).glob("instruction-counts.*"))
 
     assert set() == after - before
+
+
+class WithLibraries(Compiler):
+    """Its libraries are there, as far as copying them needs."""
+
+    def native(self, name: str) -> Path:
+        """Any file."""
+        del name
+        return Path(__file__)
+
+
+def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says why, and measures."""
+    monkeypatch.setenv(KEEP_VARIABLE, "10m")
+    told: list[str] = []
+    with small_disk(tmp_path / "runtime", "64k,nr_inodes=1") as disk:  # no file can be made
+        monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(disk))
+        engine = ForkEngine(FACTS, WithLibraries(FACTS, Cache(), {}), Profile(), told.append)
+        engine.close()
+
+    assert isinstance(engine._counts, ForkServer)
+    assert 1 == len(told)
+    assert told[0].startswith("Servers cannot be kept for the next command: ")
+    assert "No space left on device" in told[0]

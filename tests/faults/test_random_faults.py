@@ -26,7 +26,7 @@ from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.process import MAIN
 from tests.small_disk import fill, small_disk
-from tests.waiting import comes_true, is_running
+from tests.waiting import below, comes_true, is_running
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.faults]
 
@@ -83,22 +83,6 @@ class Place:
     def printed(self, output: str) -> str:
         """What that run said."""
         return (self.folder / f"{output}.log").read_text()
-
-
-def below(pid: int) -> list[int]:
-    """The processes that descend from one."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = path.read_text().rpartition(")")[2].split()
-            children.setdefault(int(fields[1]), []).append(int(path.parent.name))
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        mine = children.get(waiting.pop(), [])
-        found += mine
-        waiting += mine
-    return found
 
 
 # Faults

@@ -63,7 +63,7 @@ def servers_folder() -> Path:
     return folder
 
 
-def place_of(build: Build, profile: Profile) -> Path:
+def place_of(build: Build, profile: Profile, program: Path = HOME) -> Path:
     """The socket of the holder for a build and a profile, of this version of the program.
 
     All that a server inherits takes part in the name, and not what the build is called.
@@ -73,16 +73,16 @@ def place_of(build: Build, profile: Profile) -> Path:
         UsageError: see `servers_folder`.
     """
     asked = attrs.evolve(build, name=""), environment(build)
-    parts = (repr(asked), __version__, _program(), profile.allocator, profile.pinned_isa)
+    parts = (repr(asked), __version__, _state_of(program), profile.allocator, profile.pinned_isa)
     return servers_folder() / f"{key_of(*parts, str(os.nice(0)))[:20]}.socket"
 
 
-def _program() -> str:
-    """What tells one state of this program from another: sizes and times of its files."""
+def _state_of(program: Path) -> str:
+    """What tells one state of a program from another: sizes and times of its files."""
     paths = sorted(
         path
         for folder in ("instruction_counts", "worker", "core")
-        for path in (HOME / folder).rglob("*.py")
+        for path in (program / folder).rglob("*.py")
     )
     states = ((str(path), path.stat()) for path in paths)
     return repr([(path, state.st_size, state.st_mtime_ns) for path, state in states])

@@ -23,6 +23,7 @@ import cattrs
 
 from instruction_counts.builds.files import state_of
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import ForkProcesses
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
@@ -60,8 +61,15 @@ MakeServer: TypeAlias = Callable[[str, Callable[[str], None], str], ForkServer]
 class Holder:
     """Answers requests, each in a thread; see `instruction_counts.engines.warm.client`."""
 
-    def __init__(self, order: Order, folder: Path, make: MakeServer) -> None:
+    def __init__(
+        self,
+        order: Order,
+        folder: Path,
+        make: MakeServer,
+        memory_is_short: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._order, self._folder, self._make = order, folder, make
+        self._memory_is_short = memory_is_short
         self._place = Path(order.place)
         self._files = channel.digest_of(order.facts.files)
         self._servers: dict[tuple[str, str], ForkServer] = {}
@@ -110,7 +118,7 @@ class Holder:
         if self._connections:
             return True
         idle_s = time.monotonic() - self._used
-        return not (self._is_retired or idle_s > self._order.keep_s or _memory_is_short())
+        return not (self._is_retired or idle_s > self._order.keep_s or self._memory_is_short())
 
     def _answer(self, connection: socket.socket) -> None:
         is_use = False
@@ -127,6 +135,9 @@ class Holder:
                     answer = {"status": "failed", "failure": error.failure}
                 except ServerStartError as error:
                     answer = {"status": "not started", "reason": str(error)}
+                except OSError as error:  # a full disk, say: it costs this request alone
+                    failure = Failure(FailureKind.EXIT, str(error))
+                    answer = {"status": "failed", "failure": failure}
                 channel.send(connection, {**answer, "notices": self._notices_so_far()})
                 if request.get("stay"):  # until the other end goes
                     connection.recv(1)
@@ -285,7 +296,7 @@ def main() -> None:
     libraries = tuple(map(Path, order.libraries))
     with WorkFolder() as folder:
         processes = ForkProcesses(order.facts, order.profile, folder, libraries)
-        holder = Holder(order, folder, processes.server)
+        holder = Holder(order, folder, processes.server, _memory_is_short)
         try:
             holder.serve(listener)
         finally:

@@ -79,6 +79,22 @@ def test_what_a_server_inherits_tells_it_from_others(build: Build, profile: Prof
     assert channel.place_of(BUILD, Profile()) != channel.place_of(build, profile)
 
 
+@pytest.mark.parametrize("changed", ["worker/main.py", "instruction_counts/engines/new.py"])
+def test_another_state_of_the_program_has_servers_of_its_own(
+    own_folder: Path, changed: str
+) -> None:
+    """What an edit moves is not measured with what was started before it."""
+    program = own_folder / "program"
+    for name in ("worker/main.py", "instruction_counts/main.py"):
+        (program / name).parent.mkdir(parents=True, exist_ok=True)
+        (program / name).write_text("x = 1\n")
+    before = channel.place_of(BUILD, Profile(), program)
+    (program / changed).parent.mkdir(exist_ok=True)
+    (program / changed).write_text("x = 12\n")
+
+    assert before != channel.place_of(BUILD, Profile(), program)
+
+
 def test_the_folder_is_private() -> None:
     """As is the one above it."""
     folder = channel.servers_folder()

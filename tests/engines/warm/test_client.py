@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +19,8 @@ from instruction_counts.engines.warm import channel
 from instruction_counts.engines.warm.client import WarmServers, holders, told
 from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import FACTS
-from tests.waiting import comes_true, ends_soon
+from tests.process import ROOT
+from tests.waiting import comes_true, ends_soon, is_stopped
 
 
 @pytest.fixture(autouse=True)
@@ -140,6 +143,53 @@ def test_a_holder_leaves_the_terminal_and_the_streams_of_its_command() -> None:
     assert os.getsid(pid) != os.getsid(0)
     for stream in (1, 2):
         assert Path(f"/proc/{pid}/fd/{stream}").resolve().suffix == ".log"
+
+
+_IN_A_TERMINAL = """\
+import os, time
+os.open(os.ttyname(0), os.O_RDWR)  # the terminal of this session, which has none yet
+from tests.engines.warm.test_client import attending
+servers = attending()
+print("attends", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_holder_outlives_the_terminal_that_its_command_was_typed_in() -> None:
+    """The command itself ends with it."""
+    terminal, of_command = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", _IN_A_TERMINAL],
+        cwd=ROOT,
+        stdin=of_command,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as command:
+        os.close(of_command)
+        assert command.stdout is not None
+        assert b"attends\n" == command.stdout.readline()
+        (before,) = pids()
+
+        os.close(terminal)
+
+        assert -signal.SIGHUP == command.wait()
+    attending().close()
+    assert [before] == pids()
+
+
+def test_a_command_waits_for_a_holder_that_stands_still() -> None:
+    """As after the machine was suspended."""
+    command = attending()
+    (pid,) = pids()
+    os.kill(pid, signal.SIGSTOP)
+    assert comes_true(lambda: is_stopped(pid))
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(command.ask, {"do": "status"})
+        assert not comes_true(answer.done, within_s=1)
+        os.kill(pid, signal.SIGCONT)
+
+    assert pid == answer.result()["pid"]
+    command.close()
 
 
 def test_it_says_what_it_is() -> None:

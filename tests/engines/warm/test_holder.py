@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +23,8 @@ from instruction_counts.engines.warm.holder import Holder, Order
 from instruction_counts.system.worker_process import WorkerProcess
 from tests.engines.test_fork_server import HELLO, LOOP, READY, task
 from tests.fakes import FACTS
-from tests.waiting import comes_true, is_running
+from tests.small_disk import fill, small_disk
+from tests.waiting import comes_true, is_running, is_stopped
 
 HOLD: TypeAlias = Callable[..., Path]
 WATCHED = "a module of the build"
@@ -32,6 +36,7 @@ SCRIPT = (
     )
 )
 """It answers what is loaded, too, which is a task without a statement."""
+_NOBODY = 65534
 
 
 @pytest.fixture
@@ -50,13 +55,14 @@ def hold(tmp_path: Path) -> Iterator[HOLD]:
         serve = {"task": "serve", "role": role}
         return ForkServer(folder / f"{role}{prepared_by}", worker, serve, notice=notice)
 
-    def held(keep_s: float = 60) -> Path:
+    def held(keep_s: float = 60, memory_is_short: Callable[[], bool] = lambda: False) -> Path:
         place = tmp_path / f"{len(threads)}.socket"
         listener = socket.socket(socket.AF_UNIX)
         with channel.named(place) as name:
             listener.bind(name)
         listener.listen()
-        holder = Holder(Order(FACTS, Profile(), (), str(place), keep_s), folder, start)
+        order = Order(FACTS, Profile(), (), str(place), keep_s)
+        holder = Holder(order, folder, start, memory_is_short)
 
         def serve() -> None:
             with contextlib.closing(holder), listener:
@@ -221,3 +227,86 @@ def test_why_a_server_is_started_again_is_told(hold: HOLD) -> None:
     assert ["killed by SIGKILL"] == [
         notice[-17:] for notice in asked(place, "warm_up")["notices"][:1]
     ]
+
+
+def test_what_nobody_uses_ends_when_memory_gets_short(hold: HOLD) -> None:
+    """Long before it would for being idle; what is used stays."""
+    is_short = threading.Event()
+    place = hold(keep_s=600, memory_is_short=is_short.is_set)
+
+    with attended(place):
+        is_short.set()
+        assert not comes_true(lambda: not place.exists(), within_s=2)
+
+    assert ends(place)
+
+
+def test_a_full_disk_costs_what_was_asked_for_meanwhile(hold: HOLD, tmp_path: Path) -> None:
+    """The reason is told, and the same server goes on when there is room."""
+    with small_disk(tmp_path / "work" / "times", "1m") as disk:
+        place = hold()
+        before = run(place, 'answer["server"] = os.getppid()')["answer"]["server"]
+        filler = fill(disk)
+        failed = run(place, "pass")
+        filler.unlink()
+        after = run(place, 'answer["server"] = os.getppid()')["answer"]["server"]
+
+    assert "failed" == failed["status"]
+    assert "No space left on device" in failed["failure"]["message"]
+    assert before == after
+
+
+def test_a_case_goes_on_when_everything_stood_still(hold: HOLD, tmp_path: Path) -> None:
+    """As when the machine is suspended: its server stops, too."""
+    place = hold()
+    stop = """\
+open("stopped.new", "w").write(f"{os.getppid()} {os.getpid()}")
+os.rename("stopped.new", "stopped")
+os.kill(os.getppid(), signal.SIGSTOP)
+os.kill(os.getpid(), signal.SIGSTOP)
+answer["goes on"] = True
+"""
+    note = tmp_path / "work" / "times" / "stopped"
+    with ThreadPoolExecutor() as pool:
+        answered = pool.submit(run, place, stop)
+        assert comes_true(note.exists)
+        pids = [int(pid) for pid in note.read_text().split()]
+        assert comes_true(lambda: all(map(is_stopped, pids)))
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+    assert answered.result()["answer"]["goes on"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_who_reaches_the_socket_gets_no_answer(hold: HOLD, tmp_path: Path) -> None:
+    """Its own user does, before and after."""
+    place = hold()
+    tmp_path.chmod(0o755)
+    place.chmod(0o777)
+
+    assert b"" == answer_to_another_user(place)
+    assert "ok" == told(place, "hello")["status"]
+
+
+def answer_to_another_user(place: Path) -> bytes:
+    """What a process of another user gets to read; it need not get through the folders above."""
+    folder = os.open(place.parent, os.O_RDONLY)
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException), socket.socket(socket.AF_UNIX) as connection:
+            os.fchdir(folder)
+            os.setuid(_NOBODY)
+            connection.connect(place.name)
+            os.write(write_end, b"connected ")
+            connection.sendall(b'{"do": "hello"}\n')
+            os.write(write_end, connection.recv(100))
+        os._exit(0)
+    os.close(write_end)
+    os.waitpid(pid, 0)
+    with os.fdopen(read_end, "rb") as stream:
+        found = stream.read()
+    os.close(folder)
+    assert found.startswith(b"connected ")
+    return found.removeprefix(b"connected ")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,6 +32,7 @@ from instruction_counts.engines.warm.client import holders, known_or_probed, tol
 from instruction_counts.system.cache import Cache
 from tests.cores import lent
 from tests.fakes import make_case
+from tests.waiting import below, ends_soon
 
 pytestmark = [
     pytest.mark.slow,
@@ -108,3 +111,17 @@ def test_what_is_known_of_a_build_is_what_would_be_found_out() -> None:
     assert first["fails"].failure is not None
     assert probe(BUILD) == known
     assert probe(BUILD).files == known.files
+
+
+def test_servers_end_with_the_process_that_keeps_them() -> None:
+    """As where it is killed; the next command has new ones, and the same counts."""
+    case = {"python": CASES["python"]}
+    before = measured(case)
+    ((_, holder),) = holders()
+    kept = below(holder["pid"])
+
+    os.kill(holder["pid"], signal.SIGKILL)
+
+    assert len(kept) >= 4  # two servers, each under a keeper
+    assert all(map(ends_soon, kept))
+    assert counts_in(before) == counts_in(measured(case))
