@@ -91,6 +91,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         request = channel.receive()
         if request is None:
             return 0
+        for path in request.get("stand_ins", ()):
+            # Libraries that are there are not looked for when torch is imported.
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
         if request["task"] == "serve":
             return serve(channel, request)
         request["read_fd"] = args.read_fd
@@ -432,6 +435,8 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     import torch
     import torch.utils.benchmark
 
+    if "stand_ins" in request:
+        _settle_on_stand_ins(torch)
     _import_what_comes_late(torch)
     if request["prepares"]:
         shim.starts_in_children = True
@@ -462,6 +467,16 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         "preloaded": shim.is_preloaded(),
         "holds_caches": shim.holds_counters and getattr(shim.method_cache, "can_move", False),
     }
+
+
+def _settle_on_stand_ins(torch: Any) -> None:
+    """Let children use CUDA although imports asked for a device; each sets its own up from there.
+
+    Torch refuses that, since what a real device is used through does not outlive a fork.
+    """
+    torch.cuda._is_in_bad_fork = bool
+    # Backward in the thread that is counted, in place of one that belongs to the device.
+    torch.autograd.set_multithreading_enabled(False)
 
 
 def _search_through_links(links: Message) -> None:
