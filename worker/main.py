@@ -452,7 +452,8 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         shim.method_cache = method_cache.MethodCache(shim.allocate_at)
         shim.hold_counters(facts)
     torch.set_num_threads(1)
-    _rehearse(torch, shim)
+    # With a device there, backward starts threads for it, which would not outlive a fork.
+    _rehearse(torch, shim, backward="stand_ins" not in request)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
     torch.manual_seed(0)
     gc.collect()
@@ -470,11 +471,12 @@ def _made_ready(request: Message, shim: Shim) -> Message:
 
 
 def _settle_on_stand_ins(torch: Any) -> None:
-    """Let children use CUDA although imports asked for a device; each sets its own up from there.
+    """Set CUDA up, and let children use it.
 
     Torch refuses that, since what a real device is used through does not outlive a fork.
     """
     torch.cuda._is_in_bad_fork = bool
+    torch.cuda.init()
     # Backward in the thread that is counted, in place of one that belongs to the device.
     torch.autograd.set_multithreading_enabled(False)
 
@@ -537,10 +539,11 @@ def _import_what_comes_late(torch: Any) -> None:
         torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1).step()
 
 
-def _rehearse(torch: Any, shim: Shim) -> None:
+def _rehearse(torch: Any, shim: Shim, *, backward: bool) -> None:
     """Run once what every child will run, so that children inherit it ready; always the same."""
+    end = ".backward()" if backward else ""
     case = {
-        "stmt": "z = torch.mm(x + y, y)\nz[0, 1:].sum().item()\n(w * x).relu().sum().backward()",
+        "stmt": "z = torch.mm(x + y, y)\nz[0, 1:].sum().item()\n(w * x).relu().sum()" + end,
         "setup": "x, y = torch.ones(4, 4), torch.ones(4, 4)\nw = torch.ones(4, requires_grad=True)",
         "num_threads": 1,
         "language": "Python",
@@ -549,7 +552,8 @@ def _rehearse(torch: Any, shim: Shim) -> None:
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path = Path(folder) / "request.json"
         write_whole(path, {"case": case})
-        _rehearse_torchscript(torch, str(Path(folder) / "model.pt"))
+        if backward:
+            _rehearse_torchscript(torch, str(Path(folder) / "model.pt"))
         for _ in range(2):
             request = json.loads(path.read_text(encoding="utf-8"))
             with_artefact(request["case"], folder)

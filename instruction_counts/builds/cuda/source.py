@@ -9,6 +9,7 @@ import attrs
 
 from instruction_counts.builds.cuda.device import Device
 from instruction_counts.builds.cuda.needs import Library
+from instruction_counts.system.cache import key_of
 from instruction_counts.system.worker_process import NO_STAND_IN
 
 NATIVE = Path(__file__).with_name("native")
@@ -48,6 +49,16 @@ class Versions:
             f"#define CUDA_VERSION {1000 * major + 10 * minor}\n"
             f"#define CUDNN_VERSION {10000 * cudnn[0] + 100 * cudnn[1] + cudnn[2]}\n"
         )
+
+
+def identity(device: Device) -> str:
+    """What a fingerprint has of stand-ins: the device, and a digest of all that is written by hand.
+
+    It is the same for each torch, which needs more or fewer functions than another.
+    """
+    paths = sorted(NATIVE.rglob("*.[ch]"))
+    written = [f"{path.relative_to(NATIVE)}\0{path.read_text('utf-8')}" for path in paths]
+    return f"{device.name} ({key_of(device.header(), *written)[:12]})"
 
 
 def sources(library: Library) -> dict[str, str]:

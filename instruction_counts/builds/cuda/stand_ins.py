@@ -14,7 +14,7 @@ import attrs
 
 from instruction_counts.builds.cuda.device import Device, read_device
 from instruction_counts.builds.cuda.needs import Library, needed_libraries
-from instruction_counts.builds.cuda.source import Versions, command, headers, sources
+from instruction_counts.builds.cuda.source import Versions, command, headers, identity, sources
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.cache import Cache, key_of
 
@@ -31,19 +31,12 @@ _TIMEOUT_S = 120.0
 class StandIns:
     """The compiled libraries of a build."""
 
-    paths: tuple[Path, ...]
-    key: str
-    """Another one, where anything of them is another."""
-    device: str
-    """The name of the device that they describe."""
-
-    @property
-    def identity(self) -> str:
-        """What a fingerprint has of them; counts with others are not comparable."""
-        return f"{self.device} ({self.key[:12]})"
+    paths: tuple[Path, ...] = ()
+    identity: str = ""
+    """What a fingerprint has of them; counts with others are not comparable."""
 
 
-NO_STAND_INS = StandIns((), "", "")
+NO_STAND_INS = StandIns()
 
 
 def stand_ins(
@@ -77,7 +70,7 @@ def stand_ins(
 
     entry = cache.entry(KIND, key, build)
     paths = tuple(entry / library.soname for library in libraries)
-    return StandIns(paths, key, device.name)
+    return StandIns(paths, identity(device))
 
 
 def _check(libraries: tuple[Library, ...], versions: Versions) -> None:

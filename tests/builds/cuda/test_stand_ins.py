@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
 from instruction_counts.builds.cuda.device import read_device
@@ -94,17 +95,36 @@ def test_a_case_that_leaves_with_that_code_by_itself_has_ended(made: StandIns) -
 
 
 def test_they_are_compiled_once(libraries: Path, cache: Cache, made: StandIns) -> None:
-    """A compiler that can do no more than tell its version finds them in the cache."""
+    """Nothing is added to the cache for the same torch."""
+    before = cache.sizes()
     again = stand_ins(libraries, Versions("13.2", "9.26.0"), GCC, cache)
 
-    assert (made, 1) == (again, len(cache.sizes()["stand-ins"]))
+    assert (made, before) == (again, cache.sizes())
 
 
 def test_another_version_is_another_entry(libraries: Path, cache: Cache, made: StandIns) -> None:
     """What a library says that it is decides what torch asks it for."""
     other = stand_ins(libraries, Versions("13.2", "9.27.0"), GCC, cache)
 
-    assert made.key != other.key
+    assert made.paths != other.paths
+
+
+def test_they_are_the_same_to_a_fingerprint_whatever_torch_needs(
+    libraries: Path, cache: Cache, made: StandIns
+) -> None:
+    """Two builds of torch are compared: what tells them apart is not of our making."""
+    other = stand_ins(libraries, Versions("13.0"), GCC, cache)
+
+    assert made.identity == other.identity
+
+
+def test_another_device_is_another_to_a_fingerprint(
+    libraries: Path, cache: Cache, made: StandIns
+) -> None:
+    """It decides how many blocks a launch has, and more."""
+    device = attrs.evolve(read_device(), multiprocessors=7)
+
+    assert made.identity != stand_ins(libraries, Versions("13.2"), GCC, cache, device).identity
 
 
 def test_another_generation_of_cuda_is_refused_with_the_remedy(

@@ -1,10 +1,10 @@
 /* cuDNN: descriptors of what a network does, plans that carry it out, and normalisation.
  *
- * What a descriptor is told is not kept: each plan is found, and needs no workspace.
+ * Of what a descriptor is told, only sizes are kept: each plan is found, and needs no workspace.
  */
-#include "stand_in.h"
+#include "descriptors.h"
 
-enum { DESCRIPTOR_BYTES = 256 };
+enum { DESCRIPTOR_BYTES = 256, UNSUPPORTED = 3000 };
 
 size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
 size_t cudnnGetCudartVersion(void) { return CUDA_VERSION; }
@@ -26,8 +26,23 @@ void cudnnGetLastErrorString(char *text, size_t bytes)
 
 /* Descriptors */
 
-CREATES(cudnnCreate, DESCRIPTOR_BYTES)
-SUCCEEDS(cudnnSetStream)
+struct handle {
+    void *stream;
+};
+
+CREATES(cudnnCreate, sizeof(struct handle))
+
+status cudnnSetStream(struct handle *handle, void *stream)
+{
+    handle->stream = stream;
+    return SUCCESS;
+}
+
+status cudnnGetStream(struct handle *handle, void **stream)
+{
+    *stream = handle->stream;
+    return SUCCESS;
+}
 
 #define DESCRIPTOR(what)                                        \
     CREATES(cudnnCreate##what##Descriptor, DESCRIPTOR_BYTES) \
@@ -39,10 +54,11 @@ DESCRIPTOR(CTCLoss)
 DESCRIPTOR(Dropout)
 DESCRIPTOR(Filter)
 DESCRIPTOR(Pooling)
-DESCRIPTOR(RNN)
 DESCRIPTOR(RNNData)
 DESCRIPTOR(SpatialTransformer)
-DESCRIPTOR(Tensor)
+
+CREATES(cudnnCreateTensorDescriptor, sizeof(struct tensor))
+DESTROYS(cudnnDestroyTensorDescriptor)
 
 SUCCEEDS(cudnnSetActivationDescriptor)
 SUCCEEDS(cudnnSetConvolutionGroupCount)
@@ -51,11 +67,33 @@ SUCCEEDS(cudnnSetConvolutionNdDescriptor)
 SUCCEEDS(cudnnSetFilterNdDescriptor)
 SUCCEEDS(cudnnSetPooling2dDescriptor)
 SUCCEEDS(cudnnSetSpatialTransformerNdDescriptor)
-SUCCEEDS(cudnnSetTensorNdDescriptor)
+
+status cudnnSetTensorNdDescriptor(
+    struct tensor *tensor, int type, int dimensions, const int *sizes, const int *strides)
+{
+    if (dimensions < 0 || dimensions > MOST_DIMENSIONS)
+        return UNSUPPORTED;
+    *tensor = (struct tensor){.type = type, .dimensions = dimensions};
+    memcpy(tensor->sizes, sizes, (size_t)dimensions * sizeof *sizes);
+    memcpy(tensor->strides, strides, (size_t)dimensions * sizeof *strides);
+    return SUCCESS;
+}
+
+status cudnnGetTensorNdDescriptor(
+    const struct tensor *tensor, int most, int *type, int *dimensions, int *sizes, int *strides)
+{
+    int given = tensor->dimensions < most ? tensor->dimensions : most;
+    *type = tensor->type;
+    *dimensions = tensor->dimensions;
+    memcpy(sizes, tensor->sizes, (size_t)given * sizeof *sizes);
+    memcpy(strides, tensor->strides, (size_t)given * sizeof *strides);
+    return SUCCESS;
+}
 
 /* Plans of the back end */
 
-enum { INT64 = 3, RESULTS_OF_HEURISTICS = 202, PLAN_TO_JSON = 300, PLAN_OF_ENGINE = 301 };
+enum { INT64 = 3, INT32 = 23 };                          /* types of attributes */
+enum { RESULTS_OF_HEURISTICS = 202, ENGINE_OF_CONFIGURATION = 300 }; /* attributes */
 
 status cudnnBackendCreateDescriptor(int kind, void **made)
 {
@@ -68,18 +106,16 @@ SUCCEEDS(cudnnBackendSetAttribute)
 SUCCEEDS(cudnnBackendFinalize)
 SUCCEEDS(cudnnBackendExecute)
 
-/* One configuration is found; whatever else is a number, such as a size, is 0. */
+/* One configuration is found; whatever is a number, such as a size, is 0. */
 status cudnnBackendGetAttribute(
     void *of, int name, int type, int64_t most, int64_t *count, void *values)
 {
     (void)of;
-    int64_t found = name == RESULTS_OF_HEURISTICS || name == PLAN_OF_ENGINE || name == PLAN_TO_JSON;
-    if (!found && type == INT64 && most == 1 && values != NULL) {
-        *(int64_t *)values = 0;
-        found = 1;
-    }
+    int is_number = (type == INT64 || type == INT32) && most == 1 && values != NULL;
+    if (is_number)
+        memset(values, 0, type == INT64 ? sizeof(int64_t) : sizeof(int32_t));
     if (count != NULL)
-        *count = found;
+        *count = is_number || name == RESULTS_OF_HEURISTICS || name == ENGINE_OF_CONFIGURATION;
     return SUCCESS;
 }
 
