@@ -329,6 +329,7 @@ class Shim:
         # What steadies Python: the cache where cases are counted, and names that stay in place.
         self.method_cache: Any = None
         self.names: List[str] = []
+        self.on_device: List[Any] = []
         self.holds_counters = False
         # Whether children begin to count by themselves, after what is not to be instrumented.
         self.starts_in_children = False
@@ -436,7 +437,7 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     import torch.utils.benchmark
 
     if "stand_ins" in request:
-        _settle_on_stand_ins(torch)
+        shim.on_device = _settle_on_stand_ins(torch)
     _import_what_comes_late(torch)
     if request["prepares"]:
         shim.starts_in_children = True
@@ -470,8 +471,12 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     }
 
 
-def _settle_on_stand_ins(torch: Any) -> None:
-    """Set CUDA up, and let children use it.
+_BLOCK = 512
+"""Torch's caching allocator rounds what is asked for up to multiples of so many bytes."""
+
+
+def _settle_on_stand_ins(torch: Any) -> List[Any]:
+    """Set CUDA up, and let children use it; returns what is to be held as long as that.
 
     Torch refuses that, since what a real device is used through does not outlive a fork.
     """
@@ -479,6 +484,14 @@ def _settle_on_stand_ins(torch: Any) -> None:
     torch.cuda.init()
     # Backward in the thread that is counted, in place of one that belongs to the device.
     torch.autograd.set_multithreading_enabled(False)
+    # The allocator has free blocks of most sizes, as in a process that has run for long. Else it
+    # would split one in each iteration, and look it up by wherever the half lies.
+    sizes = [*range(1, 9), *(2**power for power in range(4, 9))]
+    holes, held = [], []
+    for size in sizes * 8:
+        holes.append(torch.empty(size * _BLOCK, dtype=torch.uint8, device="cuda"))
+        held.append(torch.empty(_BLOCK, dtype=torch.uint8, device="cuda"))
+    return held
 
 
 def _search_through_links(links: Message) -> None:
