@@ -3,6 +3,7 @@
 # make test   set up, then lint, type-check and test
 # make test-all   the same with the tests that take long and that few changes touch
 # make test-faults  the tests that inject faults; FAULT_SEEDS=50 runs that many disturbed at random
+# make test-cuda BUILD=/path/to/venv   the tests that need a build of torch with CUDA, and no GPU
 # make test-python  as root: test the engines with Python 3.13, on a Debian 13 in build/trixie (90 minutes)
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make pictures   set up, then make the pictures of README from a stored run
@@ -21,7 +22,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-python bench bench-first bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-cuda test-python bench bench-first bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -107,6 +108,10 @@ bench-scale: setup
 test-builds: SYSTEM = --for-builds
 test-builds: setup
 	$(BIN)/pytest -m builds $(ARGS)
+
+# A build of torch with CUDA: pip install --no-deps torch is enough, and no GPU is needed.
+test-cuda: setup
+	CUDA_BUILD='$(BUILD)' $(BIN)/pytest -m cuda $(ARGS)
 
 # Nothing is set up here: the other Debian has all of it.
 test-python:

@@ -19,6 +19,8 @@ from instruction_counts.core.checks import (
     check_source,
     check_text,
     checked_compile_options,
+    checked_device,
+    checked_devices,
     checked_expected,
     checked_gradient,
     checked_metadata,
@@ -29,6 +31,7 @@ from instruction_counts.core.checks import (
     parse_modes,
     thread_counts,
 )
+from instruction_counts.core.devices import on_device
 from instruction_counts.core.errors import DefinitionError, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
@@ -99,6 +102,8 @@ class TimerArgs:
     expected: tuple[ExpectedTensor, ...] = ()
     kind: str = WARM_LOOP
     """How it is counted, as `instruction_counts.engines.kinds` has it."""
+    device: str | None = None
+    """Where its tensors are: ``cpu`` or ``cuda``, which its code knows as ``device``."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("stmt", "setup", "global_setup"):
@@ -116,6 +121,7 @@ class TimerArgs:
         checked_metadata(self.metadata)
         checked_subject(self.subject)
         checked_expected(self.expected)
+        checked_device(self.device)
 
 
 class Options(TypedDict, total=False):
@@ -125,6 +131,7 @@ class Options(TypedDict, total=False):
     compiled: bool | Mapping[str, Any]
     autograd: bool
     num_threads: int | tuple[int, ...]
+    device: str | tuple[str, ...] | None
     gradient: str | None
     metadata: Mapping[str, Any] | None
     runtimes: tuple[str, ...]
@@ -148,6 +155,8 @@ class GroupedBenchmark:
     - ``runtimes``: further runtimes to measure in, by name; ``torchscript`` is one of them.
     - ``autograd``: also measure forward and backward together; needs an output.
     - ``num_threads``: a count, or a tuple of counts, each of which gives cases of its own.
+    - ``device``: where the tensors are, ``cpu`` or ``cuda``; the code of the case knows it as
+      ``device``. A tuple gives cases on each, whose labels end in it.
     - ``gradient``: the variable, made by the setup, that the backward pass starts from, where the
       output is no scalar: ``y.backward(gradient)``.
     - ``metadata``: whatever is worth knowing of the cases, as a mapping of names to JSON
@@ -166,12 +175,25 @@ class GroupedBenchmark:
     compile_options: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
     autograd: bool = False
     num_threads: tuple[int, ...] = (1,)
+    devices: tuple[str | None, ...] = (None,)
+    """None is the CPU, without a variable ``device``."""
     py_model_setup: str | None = None
     cpp_model_setup: str | None = None
     gradient: str | None = None
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
     subject: Subject | None = None
     expected: tuple[ExpectedTensor, ...] = ()
+
+    def on(self, device: str | None) -> GroupedBenchmark:
+        """The group on one of its devices, of which its code knows the name."""
+        setup = self.setup
+        if device is not None:
+            setup = attrs.evolve(
+                setup,
+                py_setup=on_device(setup.py_setup, device, Language.PYTHON),
+                cpp_setup=on_device(setup.cpp_setup, device, Language.CPP),
+            )
+        return attrs.evolve(self, setup=setup, devices=(device,))
 
     @property
     def torchscript(self) -> bool:
@@ -247,6 +269,7 @@ class GroupedBenchmark:
         py_block: str = "",
         cpp_block: str = "",
         num_threads: int | tuple[int, ...] = 1,
+        device: str | tuple[str, ...] | None = None,
     ) -> dict[Label, GroupedBenchmark]:
         """Several benchmarks, one per line; see `core.variants` for the form of a block."""
         py, cpp = parse_blocks(py_block, cpp_block)
@@ -255,9 +278,9 @@ class GroupedBenchmark:
         if not py.cases and not cpp.cases:
             raise DefinitionError("py_block", "no benchmark in either block", "at least one line")
         setup = GroupedSetup(py.setup, cpp.setup, cpp.global_setup)
-        counts = thread_counts(num_threads)
+        counts, devices = thread_counts(num_threads), checked_devices(device)
         return {
-            label: cls(py_line, cpp_line, setup, num_threads=counts)
+            label: cls(py_line, cpp_line, setup, num_threads=counts, devices=devices)
             for label, (py_line, cpp_line) in pair_lines(py.cases, cpp.cases).items()
         }
 
@@ -276,6 +299,7 @@ def _checked(
     compiled: bool | Mapping[str, Any] = False,
     autograd: bool = False,
     num_threads: int | tuple[int, ...] = 1,
+    device: str | tuple[str, ...] | None = None,
     gradient: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     runtimes: tuple[str, ...] = (),
@@ -296,6 +320,7 @@ def _checked(
         "compile_options": compile_options or {},
         "autograd": autograd,
         "num_threads": thread_counts(num_threads),
+        "devices": checked_devices(device),
         "gradient": checked_gradient(gradient, autograd),
         "metadata": checked_metadata({} if metadata is None else metadata),
         "subject": checked_subject(subject),

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
+from instruction_counts.core.devices import DEVICES
 from instruction_counts.core.errors import DefinitionError, quoted, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
 from instruction_counts.core.labels import RuntimeMode
@@ -130,6 +131,23 @@ def thread_counts(num_threads: int | tuple[int, ...]) -> tuple[int, ...]:
     expected = "an int of at least 1, or a tuple of distinct ints"
     require("num_threads", num_threads, are_valid, expected)
     return counts
+
+
+def checked_device(device: str | None) -> str | None:
+    """A device, where one is stated."""
+    expected = f"one of {', '.join(DEVICES)}, or None"
+    require("device", device, device is None or device in DEVICES, expected)
+    return device
+
+
+def checked_devices(device: str | tuple[str, ...] | None) -> tuple[str | None, ...]:
+    """Distinct devices, of which one may be stated alone; None is none in particular."""
+    if not isinstance(device, tuple):
+        return (checked_device(device),)
+    are_known = device and all(one in DEVICES for one in device)
+    expected = f"one of {', '.join(DEVICES)}, a tuple of distinct ones, or None"
+    require("device", device, are_known and len(set(device)) == len(device), expected)
+    return device
 
 
 def checked_subject(subject: Subject | None) -> Subject | None:

@@ -12,6 +12,7 @@ from itertools import product
 
 from instruction_counts.core.api import GroupedBenchmark, TimerArgs
 from instruction_counts.core.checks import thread_counts
+from instruction_counts.core.devices import on_device
 from instruction_counts.core.runtimes import Runtime, asked_for
 from instruction_counts.core.signature import with_backward
 from instruction_counts.core.types import (
@@ -28,23 +29,31 @@ from instruction_counts.core.types import (
 def materialize(benchmarks: Mapping[Label, GroupedBenchmark | TimerArgs]) -> FlatDefinition:
     """Every concrete case of flat definitions, in a fixed order.
 
-    For each group: runtime, then autograd, then language, then thread count, without what was not
-    asked for. Explicit cases keep explicit labels.
+    For each group: device, then runtime, then autograd, then language, then thread count, without
+    what was not asked for. Explicit cases keep explicit labels.
     """
     cases: list[Case] = []
     for label, benchmark in benchmarks.items():
         if isinstance(benchmark, TimerArgs):
             cases.extend(_explicit(label, benchmark))
         else:
-            cases.extend(_expand(label, benchmark))
+            for device in benchmark.devices:
+                several = len(benchmark.devices) > 1
+                own = (*label, device) if several and device is not None else label
+                cases.extend(_expand(own, benchmark.on(device)))
     return tuple(cases)
 
 
 def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
     autolabels = AutoLabels(RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, args.language)
+    setup = args.setup
+    if args.device is not None:
+        setup = on_device(setup, args.device, args.language)
     for num_threads in thread_counts(args.num_threads):
         timer_args = TimerArgs(
-            args.stmt, args.setup, args.global_setup, num_threads, args.language, kind=args.kind
+            *(args.stmt, setup, args.global_setup, num_threads, args.language),
+            kind=args.kind,
+            device=args.device,
         )
         yield Case(
             *(label, autolabels, timer_args),
@@ -72,6 +81,7 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
                     else "",
                     num_threads,
                     language,
+                    device=group.devices[0],
                 ),
                 runtime.artefact_source(group),
                 group.metadata,

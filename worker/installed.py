@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import platform
+import re
 import sys
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from .main import MeasurementError, cpu_capability, line_with
 
@@ -55,12 +57,42 @@ def identify(request: Message) -> Message:
 
     Refused where torch cannot be imported.
     """
-    del request
     places = [sys.prefix, sys.base_prefix]
     if not getattr(sys.flags, "safe_path", False):
         places.append("")  # a command has it where a script has its folder, which is off the path
     places += sys.path
-    return {**_torch_identity(import_torch()), "places": places}
+    found = _torch_identity(import_torch())
+    root = Path(found["parts"]["torch_root"])
+    found["parts"]["cuda"] = cuda_of(root)
+    found["parts"]["lacks_cuda_libraries"] = "stand_ins" in request
+    return {**found, "places": places}
+
+
+def cuda_libraries(request: Message) -> Message:
+    """Where torch's libraries lie, and what of CUDA they are for, without importing it."""
+    del request
+    root = torch_folder()
+    return {"folder": str(root / "lib"), "versions": cuda_of(root)}
+
+
+def cuda_of(root: Path) -> Optional[Message]:
+    """The versions of CUDA and cuDNN that torch was built with, as far as known; None of others."""
+    try:
+        text = (root / "version.py").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    cuda = re.search(r"^cuda\b[^=]*= *['\"]([\d.]+)['\"]", text, re.MULTILINE)
+    return {"cuda": cuda.group(1), "cudnn": _cudnn_version()} if cuda else None
+
+
+def _cudnn_version() -> str:
+    # Only what is installed with torch says it; a torch of a distribution is built with another.
+    try:
+        required = importlib.metadata.requires("torch") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    named = (re.match(r"nvidia[-_]cudnn[-_]cu\d+ *==([\d.]+)", entry) for entry in required)
+    return next((found.group(1) for found in named if found), "")
 
 
 def _torch_identity(torch: Any) -> Message:

@@ -91,6 +91,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         request = channel.receive()
         if request is None:
             return 0
+        for path in request.get("stand_ins", ()):
+            # Libraries that are there are not looked for when torch is imported.
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
         if request["task"] == "serve":
             return serve(channel, request)
         request["read_fd"] = args.read_fd
@@ -326,6 +329,7 @@ class Shim:
         # What steadies Python: the cache where cases are counted, and names that stay in place.
         self.method_cache: Any = None
         self.names: List[str] = []
+        self.on_device: List[Any] = []
         self.holds_counters = False
         # Whether children begin to count by themselves, after what is not to be instrumented.
         self.starts_in_children = False
@@ -432,6 +436,8 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     import torch
     import torch.utils.benchmark
 
+    if "stand_ins" in request:
+        shim.on_device = _settle_on_stand_ins(torch)
     _import_what_comes_late(torch)
     if request["prepares"]:
         shim.starts_in_children = True
@@ -447,7 +453,8 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         shim.method_cache = method_cache.MethodCache(shim.allocate_at)
         shim.hold_counters(facts)
     torch.set_num_threads(1)
-    _rehearse(torch, shim)
+    # With a device there, backward starts threads for it, which would not outlive a fork.
+    _rehearse(torch, shim, backward="stand_ins" not in request)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
     torch.manual_seed(0)
     gc.collect()
@@ -462,6 +469,29 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         "preloaded": shim.is_preloaded(),
         "holds_caches": shim.holds_counters and getattr(shim.method_cache, "can_move", False),
     }
+
+
+_BLOCK = 512
+"""Torch's caching allocator rounds what is asked for up to multiples of so many bytes."""
+
+
+def _settle_on_stand_ins(torch: Any) -> List[Any]:
+    """Set CUDA up, and let children use it; returns what is to be held as long as that.
+
+    Torch refuses that, since what a real device is used through does not outlive a fork.
+    """
+    torch.cuda._is_in_bad_fork = bool
+    torch.cuda.init()
+    # Backward in the thread that is counted, in place of one that belongs to the device.
+    torch.autograd.set_multithreading_enabled(False)
+    # The allocator has free blocks of most sizes, as in a process that has run for long. Else it
+    # would split one in each iteration, and look it up by wherever the half lies.
+    sizes = [*range(1, 9), *(2**power for power in range(4, 9))]
+    holes, held = [], []
+    for size in sizes * 8:
+        holes.append(torch.empty(size * _BLOCK, dtype=torch.uint8, device="cuda"))
+        held.append(torch.empty(_BLOCK, dtype=torch.uint8, device="cuda"))
+    return held
 
 
 def _search_through_links(links: Message) -> None:
@@ -522,10 +552,11 @@ def _import_what_comes_late(torch: Any) -> None:
         torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1).step()
 
 
-def _rehearse(torch: Any, shim: Shim) -> None:
+def _rehearse(torch: Any, shim: Shim, *, backward: bool) -> None:
     """Run once what every child will run, so that children inherit it ready; always the same."""
+    end = ".backward()" if backward else ""
     case = {
-        "stmt": "z = torch.mm(x + y, y)\nz[0, 1:].sum().item()\n(w * x).relu().sum().backward()",
+        "stmt": "z = torch.mm(x + y, y)\nz[0, 1:].sum().item()\n(w * x).relu().sum()" + end,
         "setup": "x, y = torch.ones(4, 4), torch.ones(4, 4)\nw = torch.ones(4, requires_grad=True)",
         "num_threads": 1,
         "language": "Python",
@@ -534,7 +565,8 @@ def _rehearse(torch: Any, shim: Shim) -> None:
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path = Path(folder) / "request.json"
         write_whole(path, {"case": case})
-        _rehearse_torchscript(torch, str(Path(folder) / "model.pt"))
+        if backward:
+            _rehearse_torchscript(torch, str(Path(folder) / "model.pt"))
         for _ in range(2):
             request = json.loads(path.read_text(encoding="utf-8"))
             with_artefact(request["case"], folder)

@@ -69,6 +69,13 @@ def environment(build: Build, extra: Mapping[str, str] = MappingProxyType({})) -
     return {**variables, "LD_PRELOAD": ":".join(preloaded)} if preloaded else variables
 
 
+def c_compiler(variables: Mapping[str, str]) -> str:
+    """The C compiler: CC, else any."""
+    path = variables.get("PATH", os.defpath)
+    names = filter(None, (variables.get("CC"), "gcc", "cc", "clang"))
+    return next(filter(None, (shutil.which(name, path=path) for name in names)), "")
+
+
 @cache
 def without_aslr() -> tuple[str, ...]:
     """The command prefix that turns address randomisation off; empty where that is refused."""

@@ -6,20 +6,29 @@ no harm.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.builds.hermetic import environment, interpreter_of
+from instruction_counts.builds.cuda.source import Versions
+from instruction_counts.builds.cuda.stand_ins import StandIns, stand_ins
+from instruction_counts.builds.hermetic import c_compiler, environment, interpreter_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.outcomes import FailureKind, Machine
+from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.shortages import shortage_in
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, FOLDER, task_named
 
 DEFAULT_TIMEOUT_S = 300.0
+
+_LACKS_CUDA = re.compile(
+    r"\blib(cu|nv|nccl)\w*\.so\S*( not found in|: cannot open shared object file)"
+)
+"""What torch says that is built with CUDA, and lies there without its libraries."""
 
 
 def scripts_text() -> str:
@@ -64,9 +73,37 @@ def ask(
 ) -> dict[str, Any]:
     """The whole answer: with its status, and the failure where there is one.
 
+    Torch that is there without the libraries of CUDA that it needs gets stand-ins for them.
+
     Raises:
-        BuildError: there is none.
+        BuildError: there is none, or stand-ins cannot be made.
     """
+    answer = _answer(build, task, request, timeout_s, cwd)
+    if answer["status"] == "ok" or not _LACKS_CUDA.search(answer["failure"]["message"]):
+        return answer
+    where = _answer(build, "cuda_libraries", {}, timeout_s, None)
+    if where["status"] != "ok" or where["versions"] is None:
+        return answer
+    made = made_for(build, Path(where["folder"]), Versions(**where["versions"]), Cache())
+    paths = [*map(str, made.paths)]
+    return _answer(build, task, {**request, "stand_ins": paths}, timeout_s, cwd)
+
+
+def made_for(build: Build, folder: Path, versions: Versions, cache: Cache) -> StandIns:
+    """Stand-ins for what torch's libraries in ``folder`` need of CUDA's.
+
+    Raises:
+        BuildError: they cannot be made.
+    """
+    try:
+        return stand_ins(folder, versions, c_compiler(environment(build)), cache)
+    except BuildError as error:
+        raise BuildError(f'build "{build.name}": {error.message}', error.remedy) from error
+
+
+def _answer(
+    build: Build, task: str, request: Mapping[str, Any], timeout_s: float, cwd: Path | None
+) -> dict[str, Any]:
     interpreter, works = interpreter_of(build), False
     with WorkFolder() as folder:
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from instruction_counts import __version__
+from instruction_counts.builds.cuda.source import Versions
 from instruction_counts.builds.files import Files, changed, files_of
 from instruction_counts.builds.hermetic import (
     PROFILE_VERSION,
@@ -51,6 +52,10 @@ class BuildFacts:
     """Where its interpreter says that things lie; None where nobody asked."""
     files: Files = attrs.field(factory=dict, eq=False, repr=False)
     """As they were when the build was asked; empty where nobody looked."""
+    cuda: Versions | None = None
+    """What of CUDA its torch is built with; None of a CPU build."""
+    lacks_cuda_libraries: bool = False
+    """Whether its torch cannot be imported without stand-ins for these."""
 
     def links(self, padding: int = 0) -> Links | None:
         """The links that it can be started through, with names that are longer by ``padding``."""
@@ -99,12 +104,14 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
         counted_by=counting_digest(),
     )
     parts = answer["parts"]
+    cuda = parts.pop("cuda")
     return BuildFacts(
         build=build,
         interpreter=interpreter,
         fingerprint=fingerprint,
         compiler=compiler,
         **parts,
+        cuda=None if cuda is None else Versions(**cuda),
         places=tuple(answer["places"]),
         files=files_of(interpreter, parts["torch_root"], parts["library_paths"]),
     )

@@ -15,6 +15,7 @@ class Fingerprint:
     dispatches to natively, ``counted_capability`` the one under Valgrind, which has no AVX-512.
     ``counted_by`` is a digest of all of this program that a counting process executes. ``caches``
     says whether the caches of the interpreter were held still: ``held``, or ``not held``.
+    ``stand_ins`` names what took the place of CUDA's libraries, where a server had that.
     """
 
     torch: str
@@ -39,9 +40,10 @@ class Fingerprint:
     counted_capability: str = ""
     counted_by: str = ""
     caches: str = ""
+    stand_ins: str = ""
 
 
-KNOWN_LATER = ("counted_capability", "caches")
+KNOWN_LATER = ("counted_capability", "caches", "stand_ins")
 """What is known only while a server runs; empty of a run that was interrupted before."""
 
 

@@ -32,6 +32,8 @@ class Statements:
     """Whether forward and backward are measured together, in place of forward alone."""
     gradient: str | None = None
     num_threads: tuple[int, ...] = (1,)
+    device: str | None = None
+    """Where the tensors are, which the code knows as ``device``; None is the CPU."""
 
 
 @attrs.frozen

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.devices import CPU
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -64,6 +65,8 @@ class Profile:
     allocator: str = "steady"
     pinned_isa: str = ""
     layout: int = 0
+    device: str = CPU
+    """``cuda`` has stand-ins for CUDA's libraries in its servers."""
     min_run_time_s: float = 0.2
     keeps_servers: bool = True
     """Whether servers may be those of an earlier command, and outlive this one."""
@@ -88,6 +91,8 @@ class EngineEntry:
     """Makes the engine for one build; raises BuildError, with the remedy, where it cannot start."""
     measure_in_turns: MeasureInTurns | None = attrs.field(default=None, eq=False, repr=False)
     """How it times two builds in turns; None where it cannot."""
+    has_stand_ins: bool = False
+    """Whether it can count what code for CUDA costs the CPU, without a device."""
 
 
 def refusal_of(facts: BuildFacts) -> str:

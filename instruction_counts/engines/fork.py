@@ -19,8 +19,11 @@ from typing import Any, cast
 import attrs
 import cattrs
 
+from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
 from instruction_counts.builds.hermetic import environment, without_aslr
+from instruction_counts.builds.inquiry import made_for
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.devices import CPU, CUDA
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import BuildError
@@ -103,11 +106,20 @@ class _Attempt:
             return {}
 
 
+@attrs.frozen
+class _Needs:
+    """What sets the servers of a case apart."""
+
+    prepared_by: str
+    """The module that gets them ready, if any does."""
+    device: str
+
+
 class ForkEngine:
     """Measures in forked children of two servers; a server that does not start fails its cases.
 
-    Cases of a runtime whose servers are prepared have two of their own, in an engine below this
-    one; it is made when such a case comes.
+    Cases of a runtime whose servers are prepared, or of another device, have two of their own, in
+    an engine below this one; it is made when such a case comes.
     """
 
     def __init__(
@@ -120,10 +132,11 @@ class ForkEngine:
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
         self._notice, self._prepared_by = notice, prepared_by
-        self._others: dict[str, ForkEngine] = {}
+        self._others: dict[_Needs, ForkEngine] = {}
         self._making_others = threading.Lock()
         self._is_closed = False
-        libraries = (compiler.native("steady"), compiler.native("fresh"))
+        self.stand_ins = self._made_stand_ins()
+        libraries = (compiler.native("steady"), compiler.native("fresh"), *self.stand_ins.paths)
         with contextlib.ExitStack() as undo:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
@@ -157,8 +170,12 @@ class ForkEngine:
         A process that crashes there is none of ours: its cases fail, and say so.
 
         Raises:
-            BuildError: it does not start, and ``orders`` ask for counts.
+            BuildError: it does not start, and ``orders`` ask for counts; or what cases of another
+                device need cannot be made.
         """
+        for needs in {self._needs_of(order) for order in orders if not order.refusal}:
+            if needs.device != self._own.device:
+                self._other(needs)
         counts = any(order.counts and not order.refusal for order in orders)
         if not counts or self._counts.is_ready:
             return
@@ -172,9 +189,9 @@ class ForkEngine:
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
-        prepared_by = _prepared_by(order)
-        if prepared_by != self._prepared_by:
-            return self._other(prepared_by).measure(order, cores, folder)
+        needs = self._needs_of(order)
+        if needs != self._own:
+            return self._other(needs).measure(order, cores, folder)
         attempt = _Attempt(order, cores)
         outcome = self.outcome_of(lambda: self._measure(attempt))
         counted = outcome.instructions
@@ -193,9 +210,9 @@ class ForkEngine:
         Raises:
             WorkerError, ServerStartError, CompileError: there is none.
         """
-        prepared_by = _prepared_by(order)
-        if prepared_by != self._prepared_by:
-            with self._other(prepared_by).blocks(order, cores, place) as found:
+        needs = self._needs_of(order)
+        if needs != self._own:
+            with self._other(needs).blocks(order, cores, place) as found:
                 yield found
             return
         attempt = _Attempt(order, cores)
@@ -222,16 +239,34 @@ class ForkEngine:
             self._start_failure = failure
         return Outcome.failed(failure)
 
-    def _other(self, prepared_by: str) -> ForkEngine:
+    def _needs_of(self, order: WorkOrder) -> _Needs:
+        """What servers an order needs; some builds have no other than those of CUDA."""
+        is_cuda = self._facts.lacks_cuda_libraries or order.case.timer_args.device == CUDA
+        prepared_by = runtime_of(order.case.autolabels.runtime).prepared_by
+        return _Needs(prepared_by, CUDA if is_cuda else CPU)
+
+    @property
+    def _own(self) -> _Needs:
+        return _Needs(self._prepared_by, self._profile.device)
+
+    def _made_stand_ins(self) -> StandIns:
+        cuda = self._facts.cuda
+        if self._profile.device != CUDA or cuda is None:
+            return NO_STAND_INS
+        folder = Path(self._facts.torch_root) / "lib"
+        return made_for(self._facts.build, folder, cuda, self._compiler.cache)
+
+    def _other(self, needs: _Needs) -> ForkEngine:
         with self._making_others:
-            if prepared_by not in self._others:
+            if needs not in self._others:
+                profile = attrs.evolve(self._profile, device=needs.device)
                 other = ForkEngine(
-                    *(self._facts, self._compiler, self._profile, self._notice, prepared_by)
+                    *(self._facts, self._compiler, profile, self._notice, needs.prepared_by)
                 )
-                self._others[prepared_by] = other
+                self._others[needs] = other
                 if self._is_closed:
                     other.close()
-            return self._others[prepared_by]
+            return self._others[needs]
 
     def close(self) -> None:
         """Kill servers, children and compilers, and remove their files."""
@@ -251,6 +286,7 @@ class ForkEngine:
         for other in self._others.values():
             if not self._counts.ready:
                 return other.fingerprint
+        made = [self.stand_ins, *(other.stand_ins for other in self._others.values())]
         holds = self._counts.ready.get("holds_caches")
         return attrs.evolve(
             self._facts.fingerprint,
@@ -258,11 +294,12 @@ class ForkEngine:
             pinned_isa=self._profile.pinned_isa,
             counted_capability=self._counts.ready.get("capability", ""),
             caches="" if holds is None else "held" if holds else "not held",
+            stand_ins=next((found.identity for found in made if found.paths), ""),
         )
 
     def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
         """Begin to start the servers in the background, the counting one on a core of its own."""
-        others = [order for order in orders if _prepared_by(order) != self._prepared_by]
+        others = [order for order in orders if self._needs_of(order) != self._own]
         orders = [order for order in orders if order not in others]
         starts = []
         if any(order.times for order in orders):
@@ -280,10 +317,10 @@ class ForkEngine:
         for thread in self._starting:
             if thread is not threading.current_thread():
                 thread.join()
-        for prepared_by in dict.fromkeys(map(_prepared_by, orders)):
+        for needs in dict.fromkeys(map(self._needs_of, orders)):
             if not self._is_closed:
-                own = [order for order in orders if _prepared_by(order) == prepared_by]
-                self._other(prepared_by).start(own, lend)
+                own = [order for order in orders if self._needs_of(order) == needs]
+                self._other(needs).start(own, lend)
         for other in list(self._others.values()):
             other.wait()
 
@@ -478,10 +515,6 @@ class ForkEngine:
             )
 
 
-def _prepared_by(order: WorkOrder) -> str:
-    return runtime_of(order.case.autolabels.runtime).prepared_by
-
-
 def _warm_up(server: Server) -> None:
     try:
         server.warm_up()
@@ -494,6 +527,8 @@ _REPAIR = "Repair the C compiler, or name another one with CC."
 
 def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:
     compiler = Compiler(facts, Cache(), environment(facts.build))
+    if facts.lacks_cuda_libraries:
+        profile = attrs.evolve(profile, device=CUDA)
     try:
         return ForkEngine(facts, compiler, profile, notice)
     except CompileError as error:
@@ -524,4 +559,5 @@ def _measure_in_turns(
 
 ENTRY = EngineEntry(
     *("fork", "one import of torch for many cases", True, _make, _measure_in_turns),
+    has_stand_ins=True,
 )

@@ -32,7 +32,10 @@ _PADDING = 11
 
 
 class ForkProcesses:
-    """Starts the workers of one build below ``folder``, with ``libraries`` beside them."""
+    """Starts the workers of one build below ``folder``, with ``libraries`` beside them.
+
+    What is one of CUDA's among these is loaded before torch.
+    """
 
     def __init__(
         self, facts: BuildFacts, profile: Profile, folder: Path, libraries: Sequence[Path]
@@ -40,6 +43,8 @@ class ForkProcesses:
         self._facts, self._profile = facts, profile
         self._links = facts.links(_PADDING * profile.layout)
         self._folder, self._libraries = folder, libraries
+        # Ours have no version in their names.
+        self._stand_ins = [path for path in libraries if path.suffix != ".so"]
 
     def server(self, role: str, notice: Callable[[str], None], prepared_by: str = "") -> ForkServer:
         """A server of that role in a folder of its own, not started yet.
@@ -65,6 +70,8 @@ class ForkProcesses:
             "prepares": prepared_by,
             "rehearsal": _REHEARSAL,
         }
+        if self._stand_ins:
+            serve["stand_ins"] = [f"./{path.name}" for path in self._stand_ins]
         if role == TIMES:
             serve["modules"] = [module.stem for module in modules_of_servers(counting=False)]
 

@@ -26,6 +26,12 @@ from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.local_lanes import lanes_named
+from instruction_counts.session.devices import (
+    NO_CUDA_TIMES,
+    cuda_refusal,
+    is_on_cuda,
+    without_device,
+)
 from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
@@ -151,6 +157,8 @@ class BuildRunner:
     ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
         refusals = runtime_refusals(build, {case.autolabels.runtime for case in cases})
+        if settings.times and settings.counts and any(map(is_on_cuda, cases)):
+            self.observer.note(NO_CUDA_TIMES)
         lacks = tuple(missing(facts))
         for case in cases:
             order = settings.order(
@@ -168,6 +176,9 @@ class BuildRunner:
                         raise BuildError(requirement.what, remedy)
                     order = requirement.reduced(order)
             refusal = order.refusal or refusals.get(case.autolabels.runtime, "")
+            if is_on_cuda(case):
+                refusal = refusal or cuda_refusal(facts, order, settings.engine)
+                order = without_device(order)
             yield attrs.evolve(order, refusal=refusal)
 
     def run(

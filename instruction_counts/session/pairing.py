@@ -14,6 +14,7 @@ from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.records import Record
 from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.devices import is_on_cuda
 from instruction_counts.session.measuring import carried_out
 
 Timed: TypeAlias = Callable[[Mapping[str, Side], float | None], tuple[Mapping[str, Side], bool]]
@@ -29,13 +30,14 @@ def timed_in_turns(
     sides: Mapping[str, Side],
     budget_s: float | None = None,
 ) -> tuple[Mapping[str, Side], bool]:
-    """Time the cases that both builds of ``runner`` can run; see `Timed`.
+    """Time the cases that both builds of ``runner`` can run, but those on CUDA; see `Timed`.
 
     Nothing else is measured on a core meanwhile, and what C++ there is has been compiled.
     """
     base, new = (facts.build for facts in runner.facts)
     before, after = (sides[build.name].records for build in (base, new))
-    able = [case for case in cases if _is_ok(before, case) and _is_ok(after, case)]
+    timeable = (case for case in cases if not is_on_cuda(case))
+    able = [case for case in timeable if _is_ok(before, case) and _is_ok(after, case)]
     if not able:
         return sides, False
     runner.observer.note(f"Timing {len(able):,} case{'' if len(able) == 1 else 's'} in turns")

@@ -76,6 +76,7 @@ def _group(asked: Statements, py_stmt: str | None, cpp_stmt: str | None) -> Grou
         runtimes=further,
         autograd=asked.autograd,
         num_threads=asked.num_threads,
+        device=asked.device,
         gradient=asked.gradient,
     )
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import resource
 import select
 import shutil
@@ -31,6 +32,10 @@ _TAIL_BYTES = 64 * 1024
 _HELLO_TIMEOUT_S = 300.0
 _LONGEST_WAIT_MS = 1 << 30  # some days; poll takes no more
 _MESSAGE_LIMIT = 4000
+NO_STAND_IN = 86
+"""The exit code of a process that called a function of CUDA that has no stand-in."""
+_NEEDS = re.compile(r"^needs \w+, which has no stand-in$", re.MULTILINE)
+"""What it says before that."""
 _ORPHANS_TIMEOUT_S = 30.0
 
 
@@ -261,7 +266,9 @@ def _wait(descriptor: int, event: int, deadline: float) -> bool:
 def ending(returncode: int | None, output: str) -> Failure:
     """The failure of a process that ended without an answer (a negative code is a signal)."""
     kind = FailureKind.EXIT
-    if returncode is None:
+    if returncode == NO_STAND_IN and (needs := _NEEDS.findall(output)):
+        kind, message = FailureKind.REFUSED, needs[-1]
+    elif returncode is None:
         message = "the process closed its channel"
     elif returncode < 0:
         names = {number.value: number.name for number in signal.Signals}

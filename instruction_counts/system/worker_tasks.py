@@ -63,6 +63,7 @@ _TASKS = Registry(
     Task("loaded_while_counting", FOLDER / "loaded.py", in_child=True, while_counting=True),
     Task("compilations", FOLDER / "compilations.py", in_child=True, only_for="compiled"),
     _task("identify", "installed"),
+    _task("cuda_libraries", "installed"),
     _task("measure", "times"),
     _task("capability", "capability"),
     _task("find", "source_lines"),

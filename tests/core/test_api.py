@@ -130,7 +130,7 @@ def test_the_statement_of_a_module_follows_from_its_signature(
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
     """Only the statement must be given; ``pass`` is Python."""
-    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, (), "warm loop")
+    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, (), "warm loop", None)
     assert expected == attrs.astuple(TimerArgs("\n    x"), recurse=False)
     assert "" == TimerArgs("x;", language=Language.CPP).setup
 
@@ -214,6 +214,13 @@ MISTAKES = [
     (TimerArgs, {"stmt": "x", "global_setup": "y"}, "global_setup", '"y"', "nothing: C++ only"),
     (TimerArgs, {"stmt": "x", "language": "rust"}, "language", '"rust"', None),
     (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", None, THREADS),
+    (TimerArgs, {"stmt": "x", "device": "gpu"}, "device", '"gpu"', "one of cpu, cuda, or None"),
+    # Devices
+    (GroupedStmts, {"py_stmt": "x", "device": "gpu"}, "device", '"gpu"', None),
+    (GroupedStmts, {"py_stmt": "x", "device": ("cpu", "cpu")}, "device", None, None),
+    (GroupedStmts, {"py_stmt": "x", "device": ()}, "device", None, None),
+    (GroupedStmts, {"py_stmt": "x", "device": ("cpu", [])}, "device", None, None),
+    (GroupedVariants, {"py_block": "x", "device": "gpu"}, "device", '"gpu"', None),
     # Gradients and metadata
     (GroupedStmts, {**NAMED_STMTS, "gradient": "g"}, "gradient", '"g"', None),
     (GroupedStmts, {**NAMED_STMTS, "gradient": "g + 1", "autograd": True}, "gradient", None, None),

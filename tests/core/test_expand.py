@@ -288,3 +288,64 @@ def test_every_case_carries_what_its_definition_states(field: str, value: Any) -
         }
     )
     assert [getattr(case, field) for case in cases] == [value] * 10
+
+
+# Devices
+
+
+def test_code_on_a_device_knows_it_by_a_variable() -> None:
+    """In both languages, and before anything of the setup; so one text serves each device."""
+    setup = GroupedSetup("x = torch.ones(2, device=device)", "auto x = torch::ones({2}, device);")
+    python, cpp = materialize({("a",): GroupedStmts("x + x", "x + x;", setup, device="cuda")})
+
+    assert (
+        'device = "cuda"\nx = torch.ones(2, device=device)',
+        "const torch::Device device(torch::kCUDA);\nauto x = torch::ones({2}, device);",
+    ) == (python.timer_args.setup, cpp.timer_args.setup)
+
+
+def test_an_explicit_case_on_a_device_knows_it_too() -> None:
+    """Its setup is else as it is stated."""
+    (case,) = materialize({("a",): TimerArgs("x", "x = torch.ones(2).to(device)", device="cuda")})
+
+    assert 'device = "cuda"\nx = torch.ones(2).to(device)' == case.timer_args.setup
+
+
+def test_a_case_without_a_device_has_no_variable_of_it() -> None:
+    """What was counted before there were devices is still the same code."""
+    (case,) = materialize({("a",): GroupedStmts("x", setup=GroupedSetup("x = 1"))})
+
+    assert ("x = 1", None) == (case.timer_args.setup, case.timer_args.device)
+
+
+def test_a_group_on_several_devices_has_cases_on_each_whose_labels_end_in_it() -> None:
+    """Nothing else tells them apart in reports."""
+    cases = materialize({("a",): GroupedStmts("x", "x;", device=("cpu", "cuda"))})
+
+    assert [
+        (("a", "cpu"), PYTHON, "cpu"),
+        (("a", "cpu"), CPP, "cpu"),
+        (("a", "cuda"), PYTHON, "cuda"),
+        (("a", "cuda"), CPP, "cuda"),
+    ] == [(case.label, case.autolabels.language, case.timer_args.device) for case in cases]
+
+
+def test_a_scripted_model_is_made_on_the_device() -> None:
+    """The source of the artefact has the variable, too."""
+    group = GroupedModules(
+        "model = torch.nn.Linear(1, 1).to(device)",
+        setup=GroupedSetup("x = torch.ones(1, device=device)"),
+        signature="f(x) -> y",
+        torchscript=True,
+        device="cuda",
+    )
+    case = only(group, JIT, FORWARD, PYTHON)
+
+    assert 'device = "cuda"' in str(case.model_source)
+
+
+def test_the_device_is_part_of_what_identifies_the_code() -> None:
+    """Else a history would go on from one device on the other."""
+    cases = materialize({("a",): GroupedStmts("x", device=("cpu", "cuda"))})
+
+    assert 2 == len({case.definition_hash for case in cases})

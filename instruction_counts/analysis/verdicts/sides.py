@@ -26,6 +26,7 @@ _NOT_SHOWN = ("tool_version",)
 _NAMES = {
     "aslr_off": "address randomisation off",
     "caches": "caches of the interpreter",
+    "stand_ins": "stand-ins for CUDA",
     "capability": "instruction set of the times",
     "counted_by": "code that counts",
     "counted_capability": "instruction set of the counts",

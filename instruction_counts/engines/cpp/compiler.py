@@ -15,13 +15,13 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import attrs
 
+from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.process import (
@@ -261,13 +261,6 @@ def cpp_standard(torch_root: Path) -> int:
         return _OLDEST_STANDARD
     named = [int(year) for year in re.findall(r"""['"]-std=c\+\+(\d\d)['"]""", text)]
     return max([_OLDEST_STANDARD, *named])
-
-
-def c_compiler(environment: Mapping[str, str]) -> str:
-    """The C compiler: CC, else any."""
-    path = environment.get("PATH", os.defpath)
-    names = filter(None, (environment.get("CC"), "gcc", "cc", "clang"))
-    return next(filter(None, (shutil.which(name, path=path) for name in names)), "")
 
 
 def headers_digest(include_paths: Sequence[str]) -> str:

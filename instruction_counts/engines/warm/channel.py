@@ -73,8 +73,12 @@ def place_of(build: Build, profile: Profile, program: Path = HOME) -> Path:
         UsageError: see `servers_folder`.
     """
     asked = attrs.evolve(build, name=""), environment(build)
-    parts = (repr(asked), __version__, _state_of(program), profile.allocator, profile.pinned_isa)
+    parts = (repr(asked), __version__, _state_of(program), *_of_profile(profile))
     return servers_folder() / f"{key_of(*parts, str(os.nice(0)))[:20]}.socket"
+
+
+def _of_profile(profile: Profile) -> tuple[str, ...]:
+    return profile.allocator, profile.pinned_isa, profile.device
 
 
 def _state_of(program: Path) -> str:

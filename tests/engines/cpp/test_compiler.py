@@ -13,13 +13,13 @@ from typing import Any
 import attrs
 import pytest
 
+from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.compiler import (
     CASES,
     Compiler,
-    c_compiler,
     cpp_standard,
     is_current,
 )

@@ -1,0 +1,100 @@
+"""The C code of stand-ins: what is written by hand, and a function that gives up for all else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from instruction_counts.builds.cuda.device import Device
+from instruction_counts.builds.cuda.needs import Library
+from instruction_counts.system.cache import key_of
+from instruction_counts.system.worker_process import NO_STAND_IN
+
+NATIVE = Path(__file__).with_name("native")
+
+_GIVES_UP = """\
+#include <string.h>
+#include <unistd.h>
+
+_Noreturn static void give_up(const char *name)
+{
+    const char *const parts[] = {"needs ", name, ", which has no stand-in\\n"};
+    for (int part = 0; part < 3; part++)
+        if (write(2, parts[part], strlen(parts[part])) < 0)
+            break;
+    _exit(%d);
+}
+
+#define GIVES_UP(name) \\
+    __attribute__((weak)) void name(void) { give_up(#name); }
+"""
+
+
+@attrs.frozen
+class Versions:
+    """What the libraries say that they are."""
+
+    cuda: str
+    """``13.2``."""
+    cudnn: str = ""
+    """``9.26.0``; where it is not known, one that suits each torch of its generation."""
+
+    def header(self) -> str:
+        """The same for C."""
+        major, minor = _numbers(self.cuda, 2)
+        cudnn = _numbers(self.cudnn or "9.99.0", 3)
+        return (
+            f"#define CUDA_VERSION {1000 * major + 10 * minor}\n"
+            f"#define CUDNN_VERSION {10000 * cudnn[0] + 100 * cudnn[1] + cudnn[2]}\n"
+        )
+
+
+def identity(device: Device) -> str:
+    """What a fingerprint has of stand-ins: the device, and a digest of all that is written by hand.
+
+    It is the same for each torch, which needs more or fewer functions than another.
+    """
+    paths = sorted(NATIVE.rglob("*.[ch]"))
+    written = [f"{path.relative_to(NATIVE)}\0{path.read_text('utf-8')}" for path in paths]
+    return f"{device.name} ({key_of(device.header(), *written)[:12]})"
+
+
+def sources(library: Library) -> dict[str, str]:
+    """The C files of a stand-in, by name, with the script that gives its symbols their version."""
+    folder = NATIVE / library.stem
+    written = {
+        path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.[ch]"))
+    }
+    functions = "".join(f"GIVES_UP({name})\n" for name in library.functions)
+    files = {**written, "others.c": f"{_GIVES_UP % NO_STAND_IN}\n{functions}"}
+    if library.version:
+        files["versions.map"] = f"{library.version} {{ global: *; }};\n"
+    return files
+
+
+def headers(device: Device, versions: Versions) -> dict[str, str]:
+    """What the files of all stand-ins include."""
+    shared = {path.name: path.read_text(encoding="utf-8") for path in sorted(NATIVE.glob("*.h"))}
+    return {**shared, "device.h": device.header() + versions.header()}
+
+
+def command(compiler: str, library: Library, files: Mapping[str, str]) -> list[str]:
+    """What compiles a stand-in in the folder of its files, which has the headers beside it."""
+    return [*_command(compiler, library, files)]
+
+
+def _command(compiler: str, library: Library, files: Mapping[str, str]) -> Iterator[str]:
+    yield from (compiler, "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared")
+    yield from ("-I..", f"-Wl,-soname,{library.soname}", "-Wl,-z,nodelete", "-Wl,-z,defs")
+    if "versions.map" in files:
+        yield "-Wl,--version-script=versions.map"
+    yield from ("-o", f"../{library.soname}")
+    yield from (name for name in files if name.endswith(".c"))
+    yield "-ldl"
+
+
+def _numbers(version: str, count: int) -> tuple[int, ...]:
+    found = [int(part) for part in version.split(".")[:count] if part.isdigit()]
+    return tuple((found + [0] * count)[:count])

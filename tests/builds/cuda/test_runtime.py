@@ -1,0 +1,194 @@
+"""What the stand-in for CUDA's runtime answers: one device, memory that can run out, graphs."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from instruction_counts.builds.cuda.device import read_device
+from instruction_counts.builds.cuda.needs import Library
+from tests.builds.cuda.compiled import GCC, compiled
+
+pytestmark = pytest.mark.skipif(not GCC, reason="gcc is not installed")
+
+MEMORY_BYTES = 16 << 20
+HOST, DEVICE, NONE = 1, 2, 0
+TO_DEVICE, FROM_DEVICE, WITHIN_DEVICE = 1, 2, 3
+OUT_OF_MEMORY = 2
+
+
+class Pointer(ctypes.Structure):
+    """What CUDA says of a pointer."""
+
+    _fields_ = [
+        ("kind", ctypes.c_int),
+        ("device", ctypes.c_int),
+        ("on_device", ctypes.c_void_p),
+        ("on_host", ctypes.c_void_p),
+        ("reserved", ctypes.c_long * 8),
+    ]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library, for a device of little memory."""
+    device = attrs.evolve(read_device(), memory_bytes=MEMORY_BYTES)
+    runtime = Library("libcudart.so.13", ("neverHeardOf",))
+    return compiled(tmp_path_factory.mktemp("runtime"), runtime, device)
+
+
+@pytest.fixture
+def runtime(library: Path, tmp_path: Path) -> Any:
+    """The library as a process finds it that has used nothing: a copy has a state of its own."""
+    copy = tmp_path / "libcudart.so"
+    shutil.copy(library, copy)
+    return ctypes.CDLL(str(copy))
+
+
+def allocated(runtime: Any, size: int, function: str = "cudaMalloc") -> int:
+    """The address of new memory."""
+    found = ctypes.c_void_p()
+    arguments = [ctypes.byref(found), ctypes.c_size_t(size)]
+    if function == "cudaHostAlloc":
+        arguments.append(ctypes.c_uint(0))
+    assert getattr(runtime, function)(*arguments) == 0
+    return found.value or 0
+
+
+def kind_of(runtime: Any, address: int) -> int:
+    """Whose memory is at an address."""
+    found = Pointer()
+    runtime.cudaPointerGetAttributes(ctypes.byref(found), ctypes.c_void_p(address))
+    return found.kind
+
+
+def free_bytes(runtime: Any) -> int:
+    """How much memory the device has left."""
+    free, whole = ctypes.c_size_t(), ctypes.c_size_t()
+    runtime.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(whole))
+    return free.value
+
+
+def copied(runtime: Any, to: int, source: int, size: int, way: int) -> None:
+    """Copy."""
+    runtime.cudaMemcpy(
+        *map(ctypes.c_void_p, (to, source)), ctypes.c_size_t(size), ctypes.c_int(way)
+    )
+
+
+def test_there_is_one_device(runtime: Any) -> None:
+    """Torch then looks for no other."""
+    count = ctypes.c_int()
+    runtime.cudaGetDeviceCount(ctypes.byref(count))
+
+    assert 1 == count.value
+
+
+def test_another_device_is_an_error_that_is_told_once(runtime: Any) -> None:
+    """As CUDA does: who asks for the last error forgets it."""
+    runtime.cudaSetDevice(1)
+
+    assert [101, 101, 0] == [
+        runtime.cudaPeekAtLastError(),
+        runtime.cudaGetLastError(),
+        runtime.cudaGetLastError(),
+    ]
+
+
+def test_memory_runs_out(runtime: Any) -> None:
+    """At what the description of the device has."""
+    found = ctypes.c_void_p()
+
+    assert OUT_OF_MEMORY == runtime.cudaMalloc(
+        ctypes.byref(found), ctypes.c_size_t(MEMORY_BYTES + 1)
+    )
+
+
+def test_what_is_given_back_can_be_had_again(runtime: Any) -> None:
+    """Else a long run would end in an error that no device gives."""
+    before = free_bytes(runtime)
+    address = allocated(runtime, 3 << 20)
+    during = free_bytes(runtime)
+    runtime.cudaFree(ctypes.c_void_p(address))
+
+    assert (before - (4 << 20), before) == (during, free_bytes(runtime))
+
+
+def test_pinned_memory_takes_none_of_the_device(runtime: Any) -> None:
+    """It is the host's."""
+    before = free_bytes(runtime)
+    allocated(runtime, 1 << 20, "cudaHostAlloc")
+
+    assert before == free_bytes(runtime)
+
+
+def test_a_pointer_is_told_by_where_it_points(runtime: Any) -> None:
+    """Also into the middle of a block; torch asks whether memory is pinned."""
+    on_device = allocated(runtime, 1 << 20)
+    pinned = allocated(runtime, 1 << 20, "cudaHostAlloc")
+    elsewhere = ctypes.create_string_buffer(8)
+
+    assert [DEVICE, HOST, NONE] == [
+        kind_of(runtime, on_device + 100),
+        kind_of(runtime, pinned + 100),
+        kind_of(runtime, ctypes.addressof(elsewhere)),
+    ]
+
+
+def test_what_is_copied_to_the_device_comes_back(runtime: Any) -> None:
+    """A program may look at it."""
+    sent, received = ctypes.create_string_buffer(b"here"), ctypes.create_string_buffer(5)
+    on_device = allocated(runtime, 5)
+    copied(runtime, on_device, ctypes.addressof(sent), 5, TO_DEVICE)
+    copied(runtime, ctypes.addressof(received), on_device, 5, FROM_DEVICE)
+
+    assert b"here" == received.value
+
+
+def test_nothing_is_copied_within_the_device(runtime: Any) -> None:
+    """It would cost the CPU what the device does."""
+    first, second = allocated(runtime, 5), allocated(runtime, 5)
+    sent, received = ctypes.create_string_buffer(b"here"), ctypes.create_string_buffer(5)
+    copied(runtime, first, ctypes.addressof(sent), 5, TO_DEVICE)
+    copied(runtime, second, first, 5, WITHIN_DEVICE)
+    copied(runtime, ctypes.addressof(received), second, 5, FROM_DEVICE)
+
+    assert b"" == received.value
+
+
+def test_a_graph_has_a_node_for_each_launch_in_its_capture(runtime: Any) -> None:
+    """Torch warns of a graph without any."""
+    stream, graph, count = ctypes.c_void_p(7), ctypes.c_void_p(), ctypes.c_size_t()
+    runtime.cudaLaunchKernel()
+    runtime.cudaStreamBeginCapture(stream, 0)
+    runtime.cudaLaunchKernel()
+    runtime.cudaMemsetAsync()
+    runtime.cudaStreamEndCapture(stream, ctypes.byref(graph))
+    runtime.cudaLaunchKernel()
+    runtime.cudaGraphGetNodes(graph, None, ctypes.byref(count))
+
+    assert 2 == count.value
+
+
+def test_only_the_stream_that_is_captured_says_so(runtime: Any) -> None:
+    """Others go on."""
+    is_capturing = [ctypes.c_int(), ctypes.c_int()]
+    runtime.cudaStreamBeginCapture(ctypes.c_void_p(7), 0)
+    for stream, found in zip((7, 8), is_capturing, strict=True):
+        runtime.cudaStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(found))
+
+    assert [1, 0] == [found.value for found in is_capturing]
+
+
+def test_what_the_device_says_of_itself_is_what_its_description_has(runtime: Any) -> None:
+    """By the numbers of attributes: multiprocessors, and the two of the generation."""
+    found = [ctypes.c_int() for _ in range(3)]
+    for value, number in zip(found, (16, 75, 76), strict=True):
+        runtime.cudaDeviceGetAttribute(ctypes.byref(value), number, 0)
+
+    assert [132, 9, 0] == [value.value for value in found]

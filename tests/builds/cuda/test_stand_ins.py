@@ -1,0 +1,164 @@
+"""Stand-ins for CUDA's libraries: made once, loaded in their place, loud where one is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.builds.cuda.device import read_device
+from instruction_counts.builds.cuda.needs import Library
+from instruction_counts.builds.cuda.source import NATIVE, Versions
+from instruction_counts.builds.cuda.stand_ins import StandIns, stand_ins
+from instruction_counts.builds.inquiry import inquire
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
+from instruction_counts.system.cache import Cache
+from instruction_counts.system.worker_process import NO_STAND_IN, ending
+from tests.builds.cuda.compiled import GCC, compiled
+from tests.builds.cuda.fake_torch import make_fake_torch
+
+pytestmark = pytest.mark.skipif(not GCC, reason="gcc is not installed")
+
+CALL = """\
+import ctypes, sys
+function, torch, *paths = sys.argv[1:]
+for path in paths:
+    ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+print(getattr(ctypes.CDLL(torch), function)())
+"""
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a torch's libraries."""
+    return make_fake_torch(tmp_path_factory.mktemp("fake"))
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """A cache for all tests here."""
+    return Cache(tmp_path_factory.mktemp("cached") / "cache")
+
+
+@pytest.fixture(scope="module")
+def made(libraries: Path, cache: Cache) -> StandIns:
+    """Stand-ins for what that torch needs."""
+    return stand_ins(libraries, Versions("13.2", "9.26.0"), GCC, cache)
+
+
+def called(function: str, libraries: Path, made: StandIns) -> subprocess.CompletedProcess[str]:
+    """A process that calls a function of torch with the stand-ins in place."""
+    command = [sys.executable, "-c", CALL, function, str(libraries / "libtorch_cuda.so")]
+    return subprocess.run(
+        [*command, *map(str, made.paths)], capture_output=True, text=True, check=False
+    )
+
+
+def test_torch_gets_the_answers_of_the_stand_ins(libraries: Path, made: StandIns) -> None:
+    """None of the libraries that it needs is installed."""
+    assert "1" == called("devices", libraries, made).stdout.strip()
+
+
+def test_a_function_without_a_stand_in_ends_the_process_with_its_name(
+    libraries: Path, made: StandIns
+) -> None:
+    """Whatever it returned would be taken for an answer."""
+    done = called("unheard_of", libraries, made)
+    expected = (NO_STAND_IN, "needs cudaUnheardOf, which has no stand-in")
+
+    assert expected == (done.returncode, done.stderr.strip())
+
+
+def test_a_library_without_any_stand_in_is_loaded_all_the_same(
+    libraries: Path, made: StandIns
+) -> None:
+    """Torch cannot be imported without it; only a call of it fails."""
+    assert "needs ncclSend, which has no stand-in" in called("send", libraries, made).stderr
+
+
+def test_the_failure_of_a_case_is_what_it_needs() -> None:
+    """And no exit code, which would tell nobody anything."""
+    output = "noise\nneeds cusolverDnSgetrf, which has no stand-in\n"
+
+    assert "needs cusolverDnSgetrf, which has no stand-in" == ending(NO_STAND_IN, output).message
+
+
+def test_a_case_that_leaves_with_that_code_by_itself_has_ended(made: StandIns) -> None:
+    """Only what a stand-in says is believed."""
+    del made
+
+    assert f"the process ended with exit code {NO_STAND_IN}" == ending(NO_STAND_IN, "x").message
+
+
+def test_they_are_compiled_once(libraries: Path, cache: Cache, made: StandIns) -> None:
+    """Nothing is added to the cache for the same torch."""
+    before = cache.sizes()
+    again = stand_ins(libraries, Versions("13.2", "9.26.0"), GCC, cache)
+
+    assert (made, before) == (again, cache.sizes())
+
+
+def test_another_version_is_another_entry(libraries: Path, cache: Cache, made: StandIns) -> None:
+    """What a library says that it is decides what torch asks it for."""
+    other = stand_ins(libraries, Versions("13.2", "9.27.0"), GCC, cache)
+
+    assert made.paths != other.paths
+
+
+def test_they_are_the_same_to_a_fingerprint_whatever_torch_needs(
+    libraries: Path, cache: Cache, made: StandIns
+) -> None:
+    """Two builds of torch are compared: what tells them apart is not of our making."""
+    other = stand_ins(libraries, Versions("13.0"), GCC, cache)
+
+    assert made.identity == other.identity
+
+
+def test_another_device_is_another_to_a_fingerprint(
+    libraries: Path, cache: Cache, made: StandIns
+) -> None:
+    """It decides how many blocks a launch has, and more."""
+    device = attrs.evolve(read_device(), multiprocessors=7)
+
+    assert made.identity != stand_ins(libraries, Versions("13.2"), GCC, cache, device).identity
+
+
+def test_another_generation_of_cuda_is_refused_with_the_remedy(
+    libraries: Path, cache: Cache
+) -> None:
+    """Its structures are laid out in another way."""
+    with pytest.raises(BuildError, match=r"CUDA 12\.8; stand-ins are for CUDA 13") as caught:
+        stand_ins(libraries, Versions("12.8"), GCC, cache)
+
+    assert "Install a torch" in caught.value.remedy
+
+
+def test_a_build_without_a_c_compiler_is_told_so(libraries: Path, cache: Cache) -> None:
+    """With the package that has one."""
+    with pytest.raises(BuildError, match="need a C compiler") as caught:
+        stand_ins(libraries, Versions("13.2"), "", cache)
+
+    assert "apt-get install gcc" == caught.value.remedy
+
+
+def test_torch_without_its_cuda_libraries_is_asked_with_stand_ins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`pip install --no-deps torch` gives such a build, which cannot be imported by itself."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_CACHE", str(tmp_path / "cache"))
+    make_fake_torch(tmp_path)
+    build = Build("bare", sys.executable, env={"PYTHONPATH": str(tmp_path)})
+
+    assert {"names": []} == inquire(build, "absent", {"names": []})
+
+
+@pytest.mark.parametrize("stem", sorted(path.name for path in NATIVE.iterdir() if path.is_dir()))
+def test_what_is_written_by_hand_compiles_without_a_warning(stem: str, tmp_path: Path) -> None:
+    """Also where torch needs none of it: each torch needs another selection."""
+    made = compiled(tmp_path, Library(f"{stem}.so.1", ("neverHeardOf",)), read_device())
+
+    assert made.is_file()

@@ -1,0 +1,92 @@
+"""What of a case on CUDA is measured where nothing runs on a device, and why something is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from instruction_counts.builds.cuda.source import Versions
+from instruction_counts.core.api import TimerArgs
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.labels import RuntimeMode
+from instruction_counts.core.types import Case
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.devices import NO_CUDA_TIMES, cuda_refusal
+from tests.fakes import FACTS, make_case
+from tests.session.fakes import Remarks
+
+CPU_CASE = make_case("a")
+(CASE,) = materialize({("b",): TimerArgs("x", device="cuda")})
+CUDA_BUILD = {"cuda": Versions("13.2")}
+
+
+def order_of(case: Case, facts: dict[str, Any], **settings: Any) -> WorkOrder:
+    """The order for a case on a build."""
+    runner = BuildRunner((attrs.evolve(FACTS, **facts),), MeasurementSettings(**settings))
+    (order,) = runner.orders([case], resources=True)
+    return order
+
+
+def test_it_is_counted_alone() -> None:
+    """Times would be those of functions that return at once; memory and results are not made."""
+    order = order_of(CASE, CUDA_BUILD)
+
+    assert (True, True, False, False, False, "") == (
+        order.counts,
+        order.executed,
+        order.times,
+        order.output,
+        order.resources,
+        order.refusal,
+    )
+
+
+def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
+    """Also on a build that has CUDA."""
+    assert order_of(CPU_CASE, {}) == attrs.evolve(order_of(CPU_CASE, CUDA_BUILD), build=FACTS.build)
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "expected"),
+    [
+        ({}, {}, 'build "default": this torch is built without CUDA'),
+        (CUDA_BUILD, {"counts": False}, "a case on cuda has counts alone, and none are asked for"),
+        (CUDA_BUILD, {"engine": "timer"}, "cases on cuda are counted by the engine fork alone"),
+    ],
+)
+def test_what_cannot_be_counted_is_skipped_with_the_reason(
+    facts: dict[str, Any], settings: dict[str, Any], expected: str
+) -> None:
+    """A case that is skipped fails nothing."""
+    assert expected == order_of(CASE, facts, **settings).refusal
+
+
+def test_what_torch_compiles_is_not_counted_on_cuda() -> None:
+    """It needs a compiler for devices."""
+    labels = attrs.evolve(CASE.autolabels, runtime=RuntimeMode.COMPILED)
+    order = WorkOrder(attrs.evolve(CASE, autolabels=labels), FACTS.build)
+    facts = attrs.evolve(FACTS, **CUDA_BUILD)
+
+    assert 'the runtime "compiled" is not counted on cuda' == cuda_refusal(facts, order, "fork")
+
+
+@pytest.mark.parametrize(
+    ("cases", "settings", "expected"),
+    [
+        ([CASE, CPU_CASE, CASE], {}, [NO_CUDA_TIMES]),
+        ([CASE], {"times": False}, []),
+        ([CPU_CASE], {}, []),
+    ],
+)
+def test_that_there_are_no_times_is_said_once_where_they_are_asked_for(
+    cases: list[Case], settings: dict[str, Any], expected: list[str]
+) -> None:
+    """Whoever asks for none misses none."""
+    observer = Remarks()
+    facts = attrs.evolve(FACTS, **CUDA_BUILD)
+    BuildRunner((facts,), MeasurementSettings(**settings), observer).orders(cases)
+
+    assert expected == observer.notes
