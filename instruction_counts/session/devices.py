@@ -26,7 +26,7 @@ def cuda_refusal(facts: BuildFacts, order: WorkOrder, engine: str) -> str:
     """Why a case on CUDA cannot be counted; empty where it can."""
     runtime = order.case.autolabels.runtime
     if facts.cuda is None:
-        return f'build "{facts.build.name}": this torch is built without CUDA'
+        return f'the torch of build "{facts.build.name}" has no CUDA: name another with --build'
     if not order.counts:
         return "a case on cuda has counts alone, and none are asked for"
     if runtime_of(runtime).prepared_by:

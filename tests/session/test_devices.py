@@ -52,7 +52,7 @@ def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
 @pytest.mark.parametrize(
     ("facts", "settings", "expected"),
     [
-        ({}, {}, 'build "default": this torch is built without CUDA'),
+        ({}, {}, 'the torch of build "default" has no CUDA: name another with --build'),
         (CUDA_BUILD, {"counts": False}, "a case on cuda has counts alone, and none are asked for"),
         (CUDA_BUILD, {"engine": "timer"}, "cases on cuda are counted by the engine fork alone"),
     ],
