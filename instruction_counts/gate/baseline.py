@@ -322,8 +322,8 @@ def read_baseline(path: Path) -> Baseline:
 
 
 _AGAIN = (
-    "Was it edited, or is a merge unfinished? Restore the committed file, then run:\n"
-    "  baseline accept FILE RUN"
+    "A run is no baseline: `baseline accept FILE RUN` makes one of it. Was the file edited, or is "
+    "a merge unfinished? Restore the committed file, then accept again."
 )
 
 

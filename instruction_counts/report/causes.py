@@ -26,7 +26,7 @@ _COLUMNS = (
     Column("letter", ""),
     Column("share", "share", Unit.SHARE),
     Column("cases", "cases", Unit.COUNT),
-    Column("cause", "what explains it"),
+    Column("cause", "what explains that share of all changes"),
 )
 _NAME_WIDTH = 32
 _NAMED = 2

@@ -65,7 +65,7 @@ def test_a_release_is_the_answer_its_causes_and_a_line_a_case() -> None:
         "torch  2.13.0+cpu (cf30153c)  2.13.0+cpu (cf30153c)",
         "28 cases: 1 same · 25 better · 2 worse · in all -5.45%",
         "",
-        "     share  cases  what explains it",
+        "     share  cases  what explains that share of all changes",
         "  A  94.9%     25  pthread_mutex_lock (6 calls fewer)",
         "  B   3.8%      2  torch/nn/modules/linear.py:130 Linear.forward (20 → 30",
         "                   bytecodes)",
