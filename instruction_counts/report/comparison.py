@@ -60,7 +60,7 @@ _GROUPS = {
     "output": ("OUTPUT DIFFERS", Role.BAD, "the builds compute different values"),
     **{verdict.value: (verdict.value.upper(), role, "") for verdict, role in ROLES.items()},
     "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "with as many instructions"),
-    "times": ("TIMES CHANGED", Role.WARNING, "with as many instructions, timed in turns"),
+    "times": ("TIMES CHANGED", Role.WARNING, "timed in turns"),
 }
 _CHANGED = {Verdict.WORSE, Verdict.BETTER}
 _SAID_BY_THE_TABLE = {
@@ -283,9 +283,11 @@ def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
     groups: dict[str, list[Difference]] = defaultdict(list)
     for case in comparison.differences:
         name = "output" if case.reason is Reason.OUTPUT_DIFFERS else case.verdict.value
-        if name == Verdict.SAME.value:
-            is_timed = case.time is not None and case.time.verdict in _SLOWER_OR_FASTER
-            name = "metrics" if case.metrics else "times" if is_timed else name
+        time = None if case.time is None else case.time.verdict
+        if name == Verdict.SAME.value and case.metrics:
+            name = "metrics"
+        elif name == Verdict.SAME.value or (case.reason is Reason.NOT_COUNTED and time):
+            name = "times" if time in _SLOWER_OR_FASTER else Verdict.SAME.value
         groups[name].append(case)
     for name, (title, role, remark) in _GROUPS.items():
         if mine := groups[name]:

@@ -199,12 +199,15 @@ def test_what_differs_is_said_where_it_is_looked_for(found: Comparison, said: st
     assert "time" not in " ".join(shown(of_one(counted(1, times=SLOW), counted(9, times=SLOW))))
 
 
-def in_turns(base: int, new: int, *ratios: float) -> Comparison:
-    """A case that was counted so, and timed in rounds of these ratios."""
+def in_turns(base: int | None, new: int | None, *ratios: float) -> Comparison:
+    """A case that was counted so, if it was, and timed in rounds of these ratios."""
     paired = attrs.evolve(paired_times(ratios), base="default", new="default")
     times = [Times.of(values_s, 1) for values_s in (paired.base_s, paired.new_s)]
     outcomes = zip((base, new), times, strict=True)
-    return of_one(*(counted(count, times=of, paired=paired) for count, of in outcomes))
+    found = [counted(count or 0, times=of, paired=paired) for count, of in outcomes]
+    if base is None:
+        found = [attrs.evolve(outcome, instructions=None) for outcome in found]
+    return of_one(*found)
 
 
 @pytest.mark.parametrize(
@@ -218,12 +221,14 @@ def in_turns(base: int, new: int, *ratios: float) -> Comparison:
             in_turns(1000, 1000, *[1.05] * 5),
             "add · C++ 1,000 1,000 0 0% +5.00% why time 1 us → 1.05 us (+5.00% ± 0.00%)",
         ),
-        (in_turns(1000, 1000, *[1.05] * 5), "TIMES CHANGED with as many instructions, timed in"),
+        (in_turns(1000, 1000, *[1.05] * 5), "TIMES CHANGED timed in turns base new change % time"),
         (in_turns(1000, 1100, *[1.05] * 5), "+100 +10.00% +5.00% why +100 at::native::add"),
         (in_turns(1000, 1100, *[1.001] * 5), "+100 +10.00% = why +100 at::native::add"),
         (in_turns(1000, 1100, 1.001, 1.2), "+100 +10.00% ? why +100 at::native::add"),
         (in_turns(1000, 1100, *[1.05] * 5), "1 case: 1 worse · in all +10.00% times: 1 slower"),
         (in_turns(1000, 1000, 1.0, 1.5), "times: 1 cannot tell"),
+        (in_turns(None, None, *[1.05] * 5), "TIMES CHANGED timed in turns time add · C++ +5.00%"),
+        (in_turns(None, None, 1.0, 1.5), "1 incomparable times: 1 cannot tell No case"),
     ],
 )
 def test_times_in_turns_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
