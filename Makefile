@@ -20,7 +20,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-python bench bench-first bench-detect bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures recording test-fast test-builds test-python bench bench-first bench-detect bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -80,6 +80,9 @@ docs: setup
 
 pictures: setup
 	$(BIN)/python -m scripts.pictures
+
+recording: setup
+	$(BIN)/python -m scripts.recording
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)
