@@ -22,7 +22,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs pictures test-fast test-builds test-cuda test-python bench bench-first bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures recording test-fast test-builds test-cuda test-python bench bench-first bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -82,6 +82,9 @@ docs: setup
 
 pictures: setup
 	$(BIN)/python -m scripts.pictures
+
+recording: setup
+	$(BIN)/python -m scripts.recording
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)
