@@ -23,11 +23,15 @@ from instruction_counts.domain.paired import Disturbances, PairedTimes, Stopped,
 from instruction_counts.system.steadiness import Surroundings
 from instruction_counts.system.worker_process import WorkerError
 
-BLOCK_S = 0.001
-"""How long a block takes at least: longer than a hand-over, shorter than most of what drifts."""
-PAIRS = 9
+BLOCK_S = 0.0001
+"""How long a block takes at least: as short as the hand-over, since what disturbs comes in bursts,
+and many short pairs have a steadier median than few long ones."""
+PAIRS = 101
 """Pairs of blocks in a round; odd, so that one of them is the median."""
-_LEAST_PAIRS = 3
+LEAST_IN_ROUND = 9
+_ROUND_S = 0.1
+"""A round of slow blocks ends after this time, with `LEAST_IN_ROUND` pairs or more."""
+_LEAST_PAIRS = 5
 """A round with fewer undisturbed pairs is left out."""
 LEAST_ROUNDS = 5
 NARROW = 0.005
@@ -151,11 +155,14 @@ def _round(
 ) -> _Round:
     for side in sides:
         side.time(runs)  # to warm up
-    pairs, lost = [], Disturbances()
-    for _ in range(PAIRS):
+    pairs, lost, spent_s = [], Disturbances(), 0.0
+    for number in range(PAIRS):
+        if number >= LEAST_IN_ROUND and spent_s >= _ROUND_S:
+            break
         first, before = order.randrange(2), surroundings.stolen()
         timed = {side: sides[side].time(runs) for side in (first, 1 - first)}
         blocks = timed[0], timed[1]
+        spent_s += sum(block.seconds for block in blocks)
         if any(block.preempted for block in blocks):
             lost = attrs.evolve(lost, preempted=lost.preempted + 1)
         elif any(block.major_faults for block in blocks):

@@ -13,6 +13,7 @@ import pytest
 from instruction_counts.domain.paired import Disturbances, PairedTimes, Stopped
 from instruction_counts.engines.turns import (
     BLOCK_S,
+    LEAST_IN_ROUND,
     LEAST_ROUNDS,
     PAIRS,
     Block,
@@ -23,7 +24,7 @@ from instruction_counts.system.worker_process import WorkerError
 
 US = 1e-6
 QUIET = Surroundings((0,), Path("/nowhere"))
-BEFORE = 10
+BEFORE = 8
 """Blocks before the first pair: until one is long enough, and to warm up."""
 
 
@@ -124,8 +125,10 @@ def test_a_block_has_as_many_runs_as_fill_it_on_both_builds() -> None:
 
 
 def test_a_slow_statement_is_a_block_by_itself() -> None:
-    """It has one run."""
-    assert 1 == Machine((0.1, 0.1)).time().runs
+    """It has one run, and a round few of them."""
+    found = Machine((0.1, 0.1)).time()
+
+    assert (1, LEAST_IN_ROUND * LEAST_ROUNDS) == (found.runs, found.pairs)
 
 
 def test_what_takes_no_time_is_refused() -> None:
@@ -153,8 +156,10 @@ def test_pairs_with_a_disturbed_block_are_left_out(block: Block, expected: Distu
 
 
 def test_a_round_that_was_disturbed_most_of_the_time_is_left_out() -> None:
-    """The two pairs that are left say too little."""
-    machine = Machine(disturbed=lambda number: Block(0, preempted=BEFORE <= number < BEFORE + 14))
+    """The four pairs that are left say too little."""
+    machine = Machine(
+        disturbed=lambda number: Block(0, preempted=BEFORE <= number < BEFORE + 2 * PAIRS - 8)
+    )
     found = machine.time()
 
     assert (1, LEAST_ROUNDS) == (found.rounds_left_out, len(found.ratios))
