@@ -155,19 +155,20 @@ def _round(
 ) -> _Round:
     for side in sides:
         side.time(runs)  # to warm up
-    pairs, lost, spent_s = [], Disturbances(), 0.0
+    pairs, lost, spent_s, stolen = [], Disturbances(), 0.0, surroundings.stolen()
     for number in range(PAIRS):
         if number >= LEAST_IN_ROUND and spent_s >= _ROUND_S:
             break
-        first, before = order.randrange(2), surroundings.stolen()
+        first = order.randrange(2)
         timed = {side: sides[side].time(runs) for side in (first, 1 - first)}
         blocks = timed[0], timed[1]
         spent_s += sum(block.seconds for block in blocks)
+        before, stolen = stolen, surroundings.stolen()
         if any(block.preempted for block in blocks):
             lost = attrs.evolve(lost, preempted=lost.preempted + 1)
         elif any(block.major_faults for block in blocks):
             lost = attrs.evolve(lost, major_faults=lost.major_faults + 1)
-        elif surroundings.stolen() != before:
+        elif stolen != before:
             lost = attrs.evolve(lost, stolen=lost.stolen + 1)
         else:
             pairs.append((blocks[0].seconds, blocks[1].seconds))
