@@ -23,7 +23,7 @@ _GROUPS = {
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),
         *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("shard", "balance", "counts", "timing", "gradient", "signature"),
+        *("lanes", "shard", "balance", "counts", "timing", "gradient", "signature"),
         *("skip_unavailable", "callgrind_out", "resources", "allow_different", "db"),
     ),
 }
