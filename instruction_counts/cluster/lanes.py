@@ -69,7 +69,8 @@ class Workers:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._desks: dict[str, Any] = {}
+        self._desks: dict[str, tuple[Any, Any]] = {}
+        """Each with its future, as long as which it is there."""
         self._lock = threading.Lock()
         self.there: frozenset[str] = frozenset()
         """The addresses of those that are there."""
@@ -115,9 +116,9 @@ class Workers:
         with self._lock:
             if address not in self._desks:
                 asked = {"workers": [address], "actor": True, "pure": False}
-                desk = self._client.submit(worker.Desk, **asked)
-                self._desks[address] = self._awaited(desk, address)
-            return self._desks[address]
+                future = self._client.submit(worker.Desk, **asked)
+                self._desks[address] = future, self._awaited(future, address)
+            return self._desks[address][1]
 
     def _begun(self, future: Any) -> concurrent.futures.Future[Any]:
         # Dask's own way to wait for so long at most can fail when the time is up.
