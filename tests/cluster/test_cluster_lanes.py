@@ -184,14 +184,23 @@ def test_what_a_killed_worker_had_goes_to_another_one(cluster: Cluster) -> None:
     assert 1 == len([text for text in told.said if " is gone; " in text])
 
 
-def test_without_workers_the_run_ends_with_the_remedy(cluster: Cluster) -> None:
+@pytest.mark.parametrize("killed", ["scheduler", "worker"])
+def test_without_workers_the_run_ends_with_the_remedy(cluster: Cluster, killed: str) -> None:
     """What was measured until then was handed over."""
-    only, seen = cluster.worker(**{slow_engine.SECONDS: "0.2"}), []
+    cluster.worker(**{slow_engine.SECONDS: "0.2"})
+    process = cluster.processes[killed == "worker"]
+    seen: list[int] = []
+
+    def after(number: int) -> None:
+        seen.append(number)
+        if number == 4:
+            process.kill()
+
     with (
         runner_of(cluster, Told(), 1, BASE).lanes() as lanes,
         pytest.raises(UsageError, match=r"no worker is left\n.*--resume"),
     ):
-        carried_out(orders([BASE], 30), lanes, lambda n: (seen.append(n), n == 4 and only.kill()))
+        carried_out(orders([BASE], 30), lanes, after)
 
     assert 4 <= len(seen)
 
