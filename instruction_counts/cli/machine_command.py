@@ -1,12 +1,9 @@
-"""``selftest``, ``cache``, ``env``: whether this machine counts exactly, and what is on it."""
+"""``selftest`` and ``cache``: whether this machine counts exactly, and what is kept on it."""
 
 from __future__ import annotations
 
-import attrs
 import click
 
-from instruction_counts.builds.missing import missing
-from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command, Group
@@ -19,15 +16,11 @@ from instruction_counts.cli.options import (
     store_option,
 )
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.domain.build import Build, default_build
-from instruction_counts.execution.cores import available_cores
-from instruction_counts.report.document import Column, Document, Line, Role, Row, Table
 from instruction_counts.report.selftest import selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.steadiness import Surroundings
 
 
 @click.group("cache", cls=Group)
@@ -52,41 +45,6 @@ def clear() -> None:
     cache = Cache()
     cache.clear()
     console.note(f"Cleared everything in {cache.root}")
-
-
-@click.command("env", cls=Command)
-@build_options
-@output_options()
-def env_command(builds: tuple[Build, ...], outputs: Outputs) -> None:
-    """Show the fingerprint of each build: everything that can change a count besides the code.
-
-    It ends with what makes wall times unsteady on this machine, and what to do about it.
-    """
-    settings = MeasurementSettings()
-    probed = [probe(build) for build in builds or (default_build(),)]
-    facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
-    data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
-    notes = [
-        Line(f"{found.build.name}: missing: {requirement}", Role.WARNING)
-        for found in facts
-        for requirement in missing(found)
-    ]
-    notes += [Line(f"Times: {text}") for text in Surroundings(available_cores()).advice()]
-    outputs.write(
-        Document("env", sections=tuple(map(_table, facts)), notes=tuple(notes), data=data)
-    )
-
-
-def _table(found: BuildFacts) -> Table:
-    """What is known of a build; each fact is cut to a line, and JSON has the whole."""
-    texts = {name: str(value) for name, value in attrs.asdict(found.fingerprint).items()}
-    rows = [
-        Row([name, text if len(text) <= 56 else f"{text[:55]}…"], indent=2)
-        for name, text in texts.items()
-        if text
-    ]
-    title = f"{found.build.name}  {found.interpreter}"
-    return Table(found.build.name, title, (Column("fact", ""), Column("value", "")), tuple(rows))
 
 
 @click.command("selftest", cls=Command)

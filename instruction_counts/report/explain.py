@@ -162,7 +162,7 @@ def _doubts_of_pair(explained: Explained) -> Iterator[str]:
         named = ", ".join(f"{library} ({side})" for library, side in sorted(nameless.items()))
         yield (
             f"Most functions of {named} have no names and are shown as ???. "
-            "Compare these libraries as a whole."
+            "Compare these libraries as a whole; env says where the interpreter's names are."
         )
     before, after = (found.per_run for found in _counts(explained))
     if abs(explained.difference.delta - (after - before)) >= 1:

@@ -9,7 +9,6 @@ suggest.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
@@ -24,6 +23,7 @@ import attrs
 from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.engines.cpp.headers import HEADERS, headers_digest, shared_paths
 from instruction_counts.engines.cpp.process import (
     CompileError,
     CompilerProcesses,
@@ -38,7 +38,7 @@ from instruction_counts.engines.cpp.source import (
 )
 from instruction_counts.system.cache import VARIABLE, Cache, key_of
 
-CASES, HEADERS, SHIMS = "cases", "headers", "shims"
+CASES, SHIMS = "cases", "shims"
 
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-lc10")
 _NATIVE = Path(__file__).parents[1] / "native"
@@ -142,8 +142,12 @@ class Compiler:
     @cached_property
     def _include_paths(self) -> tuple[str, ...]:
         # A folder that the compiler searches anyway must not be named: that breaks #include_next.
-        paths = self._facts.include_paths
-        return tuple(path for path in paths if os.path.realpath(path) not in _IMPLIED_INCLUDES)
+        named = self._facts.include_paths
+        paths = [path for path in named if os.path.realpath(path) not in _IMPLIED_INCLUDES]
+        try:
+            return shared_paths(self.cache, paths)
+        except OSError:  # what compiles into such a cache says what is wrong with it
+            return tuple(paths)
 
     @cached_property
     def _flags(self) -> tuple[str, ...]:
@@ -261,17 +265,3 @@ def cpp_standard(torch_root: Path) -> int:
         return _OLDEST_STANDARD
     named = [int(year) for year in re.findall(r"""['"]-std=c\+\+(\d\d)['"]""", text)]
     return max([_OLDEST_STANDARD, *named])
-
-
-def headers_digest(include_paths: Sequence[str]) -> str:
-    """Changes when a header below ``include_paths`` does: their names, sizes and times."""
-    digest = hashlib.sha256()
-    for top in include_paths:
-        for folder, subfolders, files in os.walk(top):
-            subfolders.sort()
-            for name in sorted(files):
-                path = os.path.join(folder, name)  # noqa: PTH118 - ten thousand times
-                with contextlib.suppress(OSError):
-                    found = os.stat(path)  # noqa: PTH116 - ten thousand times
-                    digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
-    return digest.hexdigest()

@@ -359,6 +359,32 @@ def test_a_changed_header_of_the_build_compiles_again(facts: BuildFacts, tmp_pat
         assert factor == seen_by(compiler, source("seen = tiny::twice(1);"))
 
 
+def copied_headers(facts: BuildFacts, folder: Path) -> BuildFacts:
+    """A build that has the same headers in another folder, with other times."""
+    shutil.copytree(facts.torch_root, folder, copy_function=shutil.copyfile)
+    return attrs.evolve(facts, include_paths=(str(folder),))
+
+
+def test_builds_with_the_same_headers_share_what_is_compiled(
+    facts: BuildFacts, tmp_path: Path
+) -> None:
+    """Copies of an environment, and a torch of which only sources were edited."""
+    other = copied_headers(facts, tmp_path / "headers")
+    library = tiny_compiler(facts, tmp_path / "cache").case(source())
+    assert library == tiny_compiler(other, tmp_path / "cache").case(source())
+
+
+def test_headers_that_are_gone_are_replaced_by_those_of_a_build_that_is_there(
+    facts: BuildFacts, tmp_path: Path
+) -> None:
+    """Whoever removes one of two environments can go on with the other."""
+    first, second = (copied_headers(facts, tmp_path / name) for name in ("first", "second"))
+    tiny_compiler(first, tmp_path / "cache").case(source())
+    shutil.rmtree(first.include_paths[0])
+    compiler = tiny_compiler(second, tmp_path / "cache")
+    assert seen_by(compiler, source("seen = tiny::twice(1);")) == 2
+
+
 def test_a_changed_header_of_the_user_compiles_again(facts: BuildFacts, tmp_path: Path) -> None:
     """A stale case would count what is no longer there."""
     header = tmp_path / "my header.h"

@@ -1,0 +1,76 @@
+"""Torch's headers by their content: builds that have the same share what is compiled with them.
+
+A copy of an environment, or a torch of which only sources were edited and built anew, has its
+headers at another path and with other times. So a compiler finds them through links in the cache,
+in a folder that is named by what they contain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from instruction_counts.system.cache import Cache, key_of
+
+HEADERS = "headers"
+_CONTENT = "content"
+
+
+def shared_paths(cache: Cache, paths: Sequence[str]) -> tuple[str, ...]:
+    """Links to ``paths``, or to what the first build had that has the same headers there.
+
+    Raises:
+        OSError: a header cannot be read, or the cache cannot be written to.
+    """
+    if not paths:
+        return ()
+    content = _content_of(cache, paths)
+
+    def build(folder: Path) -> None:
+        for place, path in enumerate(paths):
+            (folder / str(place)).symlink_to(path)
+
+    def is_current(folder: Path) -> bool:
+        targets = [str((folder / str(place)).readlink()) for place in range(len(paths))]
+        return _content_of(cache, targets) == content
+
+    # A cache may keep its headers elsewhere, and compilers are told where.
+    folder = cache.entry(HEADERS, content, build, is_current=is_current).resolve()
+    return tuple(str(folder / str(place)) for place in range(len(paths)))
+
+
+def headers_digest(include_paths: Sequence[str]) -> str:
+    """Changes when a header below ``include_paths`` does: their names, sizes and times."""
+    digest = hashlib.sha256()
+    for path in _files_below(include_paths):
+        with contextlib.suppress(OSError):
+            found = os.stat(path)  # noqa: PTH116 - ten thousand times
+            digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _content_of(cache: Cache, paths: Sequence[str]) -> str:
+    """A digest of the names and the content of the headers; read once as long as none changes."""
+
+    def build(folder: Path) -> None:
+        digest = hashlib.sha256()
+        for top in paths:
+            for path in _files_below([top]):
+                name, text = os.path.relpath(path, top), Path(path).read_bytes()
+                digest.update(f"{name}\0{len(text)}\n".encode() + text)
+        (folder / _CONTENT).write_text(digest.hexdigest()[:32], encoding="ascii")
+
+    entry = cache.entry(HEADERS, key_of(_CONTENT, headers_digest(paths)), build)
+    return (entry / _CONTENT).read_text(encoding="ascii")
+
+
+def _files_below(paths: Sequence[str]) -> Iterator[str]:
+    """The paths of all files, sorted in each folder."""
+    for top in paths:
+        for folder, subfolders, files in os.walk(top):
+            subfolders.sort()
+            for name in sorted(files):
+                yield os.path.join(folder, name)  # noqa: PTH118 - ten thousand times
