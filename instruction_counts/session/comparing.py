@@ -255,7 +255,7 @@ def count_again(
         noises = _layout_noise(sides[role], counts)
         sides[role] = side = with_noise(sides[role], noises)
         noisy = [side.records[key] for key in noises]
-        runner.amend(side.run_id, noisy, "What layouts moved cases by is")
+        runner.amend(side.run_id, noisy, "The noise between memory layouts is")
     return attrs.evolve(checked, base=sides["base"], new=sides["new"])
 
 
