@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 import attrs
 
@@ -39,8 +40,12 @@ class MissingRequirement:
         return attrs.evolve(order, refusal=self.what)
 
 
-def runtime_refusals(build: Build, modes: Collection[RuntimeMode]) -> dict[RuntimeMode, str]:
+def runtime_refusals(
+    build: Build, modes: Collection[RuntimeMode], inquire: Callable[..., dict[str, Any]] = inquire
+) -> dict[RuntimeMode, str]:
     """Why ``build`` cannot run cases of those of ``modes`` that its torch does not have.
+
+    ``inquire`` asks it.
 
     Raises:
         BuildError, DataError: the build does not work.

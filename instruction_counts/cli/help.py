@@ -11,7 +11,7 @@ import click
 from instruction_counts.system.program import program_name
 
 _GROUPS = {
-    "Statements": ("setup", "is_cpp", "global_setup", "gradient"),
+    "Statements": ("setup", "is_cpp", "global_setup"),
     "Cases and builds": (
         *("definitions", "operators", "only", "languages", "runtimes", "signature"),
         *("language", "autograd", "listing", "build", "build_cmd"),
@@ -23,7 +23,7 @@ _GROUPS = {
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),
         *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("shard", "balance", "counts", "timing", "gradient", "signature"),
+        *("lanes", "shard", "balance", "counts", "timing", "signature"),
         *("callgrind_out", "resources", "allow_different", "db"),
     ),
 }

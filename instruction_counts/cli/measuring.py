@@ -27,7 +27,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.registry import DEFAULT, engines, require_profile
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
-from instruction_counts.execution.local_lanes import kinds_of_lanes
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.session.build_series import check_build_command
@@ -81,10 +80,11 @@ _OPTIONS = (
         "Time limit for each step of a case, such as counting it  [default: 10m]",
         type=DURATION,
     ),
-    *(
-        _registered("--lanes", kinds, DEFAULT_LANES)
-        for kinds in [kinds_of_lanes()]
-        if len(kinds) > 1
+    option(
+        "--lanes",
+        "WHERE",
+        "Where to measure: local, a scheduler of Dask (tls://…), or FILE.yaml with a cluster.",
+        default=DEFAULT_LANES,
     ),
 )
 

@@ -24,11 +24,6 @@ _OPTIONS = (
     flag("--cpp is_cpp", "STMT and --setup are C++."),
     several("--global-setup", "CODE", "Top of the C++ file, such as #include lines."),
     flag("--backward autograd", "Measure forward and backward together."),
-    option(
-        "--gradient",
-        "NAME",
-        "Variable that --backward starts from, if the output is not a scalar.",
-    ),
     choice(
         "--runtime runtimes",
         _RUNTIMES,
@@ -54,11 +49,9 @@ _CODE = ("stmts", "setup", "global_setup")
 
 
 def _statements(**given: Any) -> Statements:
-    """The statements; what belongs to C++ or to a backward pass is refused where there is none."""
+    """The statements; what belongs to C++ is refused where there is none."""
     if given["global_setup"] and not given["is_cpp"]:
         raise UsageError("--global-setup is for C++", "Give --cpp, or drop it.")
-    if given["gradient"] and not given["autograd"]:
-        raise UsageError("--gradient is for --backward", "Give both, or neither.")
     number = sum(given[name].count(_STDIN) for name in _CODE)
     if number > 1:
         raise UsageError("standard input can be read once", 'Give one "-" alone.')

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 
+from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -35,6 +36,10 @@ class Lanes(Protocol):
     @property
     def number(self) -> int:
         """How many cases are measured at a time."""
+
+    @property
+    def widest(self) -> int:
+        """The most contiguous cores that a case can have."""
 
     @property
     def fingerprints(self) -> Mapping[str, Fingerprint]:
@@ -98,3 +103,7 @@ class LanesEntry:
     """
     open: Callable[[Opening], Lanes] = attrs.field(eq=False, repr=False)
     """Opens lanes; raises BuildError or UsageError, with the remedy, where that cannot be done."""
+    inquire: Callable[[Build, str, Mapping[str, Any]], dict[str, Any]] = attrs.field(
+        default=inquire, eq=False, repr=False
+    )
+    """Asks a build something, where it will be measured."""

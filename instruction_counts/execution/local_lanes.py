@@ -45,16 +45,20 @@ class LocalLanes:
     _said_full: threading.Event = attrs.field(factory=threading.Event, init=False)
 
     @property
-    def fingerprints(self) -> Mapping[str, Fingerprint]:
+    def widest(self) -> int:
         """See `Lanes`, as for all that follows."""
+        return self.pool.widest
+
+    @property
+    def fingerprints(self) -> Mapping[str, Fingerprint]:
+        """Those of the engines."""
         return {name: engine.fingerprint for name, engine in self.engines.items()}
 
     def refusal(self, order: WorkOrder) -> str:
         """Whether there are so many contiguous cores."""
-        widest = self.pool.widest
-        if order.cores <= widest:
+        if order.cores <= self.widest:
             return ""
-        return f"needs {order.cores} contiguous cores, but this run has {widest}"
+        return f"needs {order.cores} contiguous cores, but this run has {self.widest}"
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Ask each engine."""

@@ -11,6 +11,7 @@ import attrs
 
 from instruction_counts.builds.missing import missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.cluster.lanes import lanes_of
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import DEFAULT_NAME, Build
@@ -25,7 +26,6 @@ from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
-from instruction_counts.execution.local_lanes import lanes_named
 from instruction_counts.session.devices import (
     NO_CUDA_TIMES,
     cuda_refusal,
@@ -62,7 +62,7 @@ class MeasurementSettings:
     keeps_servers: bool = True
     """Whether servers may be those of an earlier command, and outlive this one."""
     lanes: str = DEFAULT_LANES
-    """Where cases are measured: one of the kinds of lanes that are registered."""
+    """Where cases are measured: a kind of lanes, or Dask's scheduler; see `lanes_of`."""
 
     @property
     def times_in_turns(self) -> bool:
@@ -75,7 +75,7 @@ class MeasurementSettings:
         Raises:
             BuildError: it cannot be used.
         """
-        return lanes_named(self.lanes).probe(build, self.timeout_s or _TIMEOUT_S)
+        return lanes_of(self.lanes).probe(build, self.timeout_s or _TIMEOUT_S)
 
     def order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
         """The order to measure ``case`` on ``build``, within the limits."""
@@ -156,7 +156,8 @@ class BuildRunner:
         self, facts: BuildFacts, cases: Sequence[Case], skip: bool, resources: bool | None
     ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
-        refusals = runtime_refusals(build, {case.autolabels.runtime for case in cases})
+        modes = {case.autolabels.runtime for case in cases}
+        refusals = runtime_refusals(build, modes, lanes_of(settings.lanes).inquire)
         if settings.times and settings.counts and any(map(is_on_cuda, cases)):
             self.observer.note(NO_CUDA_TIMES)
         lacks = tuple(missing(facts))
@@ -265,7 +266,7 @@ class BuildRunner:
             *(settings.engine, self.facts, profile, settings.jobs, settings.cores),
             self.observer.note,
         )
-        with contextlib.closing(lanes_named(settings.lanes).open(asked)) as lanes:
+        with contextlib.closing(lanes_of(settings.lanes).open(asked)) as lanes:
             yield lanes
 
 

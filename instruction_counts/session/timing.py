@@ -31,10 +31,7 @@ class Timed:
         """What to type instead, where torch says only what is wrong; mostly empty."""
         failures = (found.record.outcome.failure for found in self.statements)
         if any(failure is not None and _NO_SCALAR in failure.message for failure in failures):
-            return (
-                "The output is not a scalar: end the statement in one (x.sum()), or name a "
-                "variable of the setup that has its shape: --gradient NAME."
-            )
+            return "The output is not a scalar: end the statement in one, such as x.sum()."
         return ""
 
 

@@ -43,7 +43,7 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
         # Modes, several of each, once.
         (
             [
-                *("x", "--backward", "--gradient", "g", "--signature", "f(x) -> x"),
+                *("x", "--backward", "--signature", "f(x) -> x"),
                 *("--runtime", "eager", "--runtime", "TorchScript"),
                 *("--num-threads", "2", "--num-threads", "1", "--num-threads", "2"),
             ],
@@ -52,7 +52,6 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
                 signature="f(x) -> x",
                 runtimes=("eager", "torchscript"),
                 autograd=True,
-                gradient="g",
                 num_threads=(2, 1),
             ),
         ),
@@ -74,7 +73,6 @@ def test_a_dash_is_standard_input() -> None:
     ("args", "message"),
     [
         (("x", "--global-setup", "#include <map>"), r"--global-setup is for C\+\+"),
-        (("x", "--gradient", "g"), "--gradient is for --backward"),
         (("-", "-s", "-"), "standard input can be read once"),
         (("-",), "not UTF-8 text"),
     ],

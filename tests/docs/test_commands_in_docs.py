@@ -29,7 +29,7 @@ PROGRAM = re.compile(r"^(?:\S*/?bin/)?(?:python3? main\.py|instruction-counts)(?
 SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--help", "--version")
 
 UNCHECKED = {
-    *("cp", "docker", "export", "for", "gh", "git", "kcachegrind", "pip", "python", "sed"),
+    *("cp", "dask", "docker", "export", "for", "gh", "git", "kcachegrind", "pip", "python", "sed"),
     *(".venv/bin/pre-commit", ".venv/bin/python", ".ci/run", "sha256sum", "sqlite3"),
 }
 """Commands of other programs, by their first word."""

@@ -42,6 +42,7 @@ class Elsewhere:
     facts: tuple[BuildFacts, ...]
     number: int
     pool: ProcessPoolExecutor
+    widest: int = 1
 
     @property
     def fingerprints(self) -> Mapping[str, Fingerprint]:

@@ -114,7 +114,7 @@ def test_of_a_cell_the_line_is_setup(notebook: Notebook) -> None:
         ("--setup 'x", "No closing quotation"),
         ("-", "no standard input"),
         ("--setup - x", "no standard input"),
-        ("--gradient g x", "--gradient is for --backward"),
+        ("--global-setup g x", "--global-setup is for C++"),
         ("--build a=/bin/sh --build b=/bin/sh x", "%icount needs one build"),
     ],
 )

@@ -1,0 +1,153 @@
+"""What an order costs beside what is measured, on lanes of Dask's workers: 200 of them.
+
+    .venv/bin/python -m benchmarks.cluster
+
+Workers of this machine open lanes of a kind that measures nothing. 200 lanes carry out the orders,
+each with an outcome as large as that of a real case, through the same messages as real ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+from rich.console import Console
+
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.cluster.connection import connected
+from instruction_counts.cluster.lanes import ClusterLanes, Workers
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import (
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Machine,
+    Outcome,
+    Status,
+    Window,
+)
+from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.registry import DEFAULT
+from instruction_counts.execution.events import Finished
+from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
+from instruction_counts.execution.local_lanes import register
+from instruction_counts.execution.scheduler import execute
+from instruction_counts.sources.definitions import STANDARD, load
+
+_FUNCTIONS = 300
+"""That a case of the standard suite has about."""
+_COSTS = tuple(
+    FunctionCost("libtorch_cpu.so", "", f"at::function_{n}(int)", n, 2 * n)
+    for n in range(_FUNCTIONS)
+)
+_OUTCOME = Outcome(
+    Status.OK,
+    instructions=Instructions(9191, exact=True, windows=(Window(100, 919_100),) * 6),
+    functions=FunctionCosts(100, _COSTS),
+)
+
+
+@attrs.frozen
+class NoLanes:
+    """Lanes that measure nothing."""
+
+    facts: tuple[BuildFacts, ...]
+    number: int
+    widest: int = 64
+
+    @property
+    def fingerprints(self) -> Mapping[str, Fingerprint]:
+        """Of the builds as they were found."""
+        return {facts.build.name: facts.fingerprint for facts in self.facts}
+
+    def refusal(self, order: WorkOrder) -> str:
+        """Nothing is refused."""
+        del order
+        return ""
+
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """Anything can be carried out."""
+
+    def start(self, orders: Sequence[WorkOrder]) -> None:
+        """Nothing has to get ready."""
+
+    def wait(self) -> None:
+        """So nothing is waited for."""
+
+    @contextlib.contextmanager
+    def lane(self, cores: int, is_cancelled: Callable[[], bool]) -> Iterator[Measure | None]:
+        """There is always one."""
+        del cores, is_cancelled
+        yield lambda _: _OUTCOME
+
+    def changed_files(self) -> dict[str, ChangedFiles]:
+        """Nobody writes there."""
+        return {}
+
+    def machine(self) -> Machine:
+        """Not fast."""
+        return Machine(copy_bytes_per_s=1, matmul_flops_per_s=1)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def open_none(asked: Opening) -> NoLanes:
+    """As many as are asked for."""
+    return NoLanes(asked.facts, asked.jobs or 1)
+
+
+def probe_here(build: Build, timeout_s: float) -> BuildFacts:
+    """A build as it is."""
+    return probe(build, timeout_s)
+
+
+KIND = LanesEntry("none", "measure nothing", probe_here, open_none)
+
+
+def dask_setup(_: object) -> None:
+    """What a worker of Dask calls that loads this file."""
+    register(KIND)
+
+
+def main() -> None:
+    """Carry out the orders, and print what each took."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--orders", type=int, default=10_000)
+    parser.add_argument("--lanes", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2)
+    args = parser.parse_args()
+    import dask  # noqa: PLC0415 - an extra
+    from distributed import LocalCluster  # noqa: PLC0415
+
+    each = args.lanes // args.workers
+    dask.config.set({"distributed.worker.preload": [str(Path(__file__))]})
+    facts = probe(default_build())
+    cases = load(STANDARD)
+    orders = [
+        WorkOrder(attrs.evolve(cases[n % len(cases)], label=(f"{n}",)), facts.build)
+        for n in range(args.orders)
+    ]
+    options = {"n_workers": args.workers, "threads_per_worker": each, "dashboard_address": None}
+    with LocalCluster(**options) as cluster:
+        workers = Workers(connected(cluster.scheduler_address))
+        asked = Opening(DEFAULT, (facts,), Profile(), jobs=each)
+        with contextlib.closing(ClusterLanes(workers, asked, KIND.name)) as lanes:
+            begin = time.perf_counter()
+            done = sum(isinstance(event, Finished) for event in execute(orders, lanes))
+            seconds = time.perf_counter() - begin
+    Console().print(
+        f"{done:,} orders on {lanes.number} lanes of {args.workers} workers: {seconds:.1f} s, "
+        f"{1000 * seconds / done:.2f} ms an order"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Lanes on other machines, by Dask: the controller's part, and what its workers run."""

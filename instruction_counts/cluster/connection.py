@@ -1,0 +1,118 @@
+"""Finding Dask's scheduler: by its address, or in a cluster that a YAML file describes."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import attrs
+
+from instruction_counts.domain.bounds import Bounds
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.reading.structure import Text, read_as, strict_converter
+
+_SUFFIXES = {".yaml", ".yml"}
+_CONNECT_S = 20
+_EXAMPLE = "An example:\n  cluster: LocalCluster\n  options: {n_workers: 2, threads_per_worker: 1}"
+_INSTALL = "pip install 'instruction-counts[cluster]'"
+
+
+@attrs.frozen
+class ClusterFile:
+    """A cluster to be made."""
+
+    cluster: Text
+    """A class of ``distributed``, or one with its module: ``dask_jobqueue.SLURMCluster``."""
+    options: dict[str, Any] = attrs.field(factory=dict)
+    """What the class is given."""
+    workers: Annotated[int, Bounds(0, 100_000)] = 0
+    """How many workers are asked for; 0 leaves it to the options."""
+
+
+def is_cluster(lanes: str) -> bool:
+    """Whether ``--lanes`` names a scheduler or a file, and no kind of lanes."""
+    return "://" in lanes or Path(lanes).suffix in _SUFFIXES
+
+
+@functools.cache
+def connected(lanes: str) -> Any:
+    """A client of the scheduler; one for each, until the program ends.
+
+    Raises:
+        DataError, ValidationError: the file is missing, or holds something else.
+        UsageError: Dask is not installed, there is no such cluster, nobody answers, or the
+            connection would not be encrypted, or has no certificates.
+    """
+    try:
+        import dask  # noqa: PLC0415 - an extra, and slow to import
+        from distributed import Client  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--lanes {lanes} needs Dask, which is not installed", _INSTALL) from error
+    is_file = "://" not in lanes
+    if not is_file:
+        _require_encryption(lanes)
+    if lanes.startswith("tls://") and not dask.config.get("distributed.comm.tls.ca-file", None):
+        raise UsageError(
+            f"{lanes} is encrypted, and no certificates are configured",
+            "Name them to Dask (distributed.comm.tls): docs/how-to/cluster.md",
+        )
+    target = _made(Path(lanes)) if is_file else lanes
+    try:
+        return Client(
+            target,
+            timeout=_CONNECT_S,
+            set_as_default=False,
+            name="instruction-counts",
+            direct_to_workers=True,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(
+            f"no scheduler of Dask answers at {lanes}: {error}",
+            "Start one, and its workers:  dask scheduler     dask worker ADDRESS",
+        ) from error
+
+
+def _made(path: Path) -> Any:
+    """The cluster of a file."""
+    found = read_as(path, ClusterFile, strict_converter(), _EXAMPLE)
+    module, _, name = found.cluster.rpartition(".")
+    try:
+        kind = getattr(importlib.import_module(module or "distributed"), name)
+    except (ImportError, AttributeError) as error:
+        remedy = f"Name a class of distributed, or install its package. {_EXAMPLE}"
+        raise UsageError(f"{path}: there is no cluster {found.cluster}: {error}", remedy) from error
+    try:
+        cluster = kind(**found.options)
+        if found.workers:
+            cluster.scale(found.workers)
+    except Exception as error:
+        message = f"{path}: {found.cluster} cannot be made: {type(error).__name__}: {error}"
+        raise UsageError(message, "Its options are those of its own documentation.") from error
+    _require_encryption(cluster.scheduler_address)
+    return cluster
+
+
+def _require_encryption(address: str) -> None:
+    """Refuse what could be read, and answered, by others in the network.
+
+    Raises:
+        UsageError: the connection would not be encrypted, and leaves the machine.
+    """
+    parts = urlsplit(address)
+    if parts.scheme in {"tls", "inproc"} or _is_loopback(parts.hostname or ""):
+        return
+    raise UsageError(
+        f"{address} is not encrypted, and whoever can reach it could run code there",
+        "Use tls://… with certificates of your own: docs/how-to/cluster.md",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

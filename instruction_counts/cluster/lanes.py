@@ -1,0 +1,429 @@
+"""Lanes on Dask's workers, as the controller sees them.
+
+Each worker is a machine with lanes of its own. They have to be of one kind, or counts would not be
+comparable: those of other fingerprints than most have are left out. A case is measured by one
+worker on all builds. What a worker had taken when it was lost goes to another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import itertools
+import json
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+import attrs
+
+from instruction_counts import __version__
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.cluster import worker
+from instruction_counts.cluster.connection import connected, is_cluster
+from instruction_counts.cluster.messages import (
+    Answer,
+    Asked,
+    Changes,
+    Hello,
+    Measured,
+    Opened,
+    Orders,
+    Wanted,
+    for_a_worker,
+    value_of,
+)
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.fingerprint import Fingerprint, known_at_first
+from instruction_counts.domain.outcomes import Machine, Outcome
+from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
+from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
+from instruction_counts.storage.json_files import dumps, loads
+from instruction_counts.system.worker_tasks import counting_digest
+
+T = TypeVar("T")
+
+_LOOK_UP_S = 1.0
+_HEARD_EVERY = 10
+"""Look-ups: so often workers hear of their controller."""
+_TOLD_WITHIN_S = 10.0
+_TIMEOUT_S = 600.0
+_MOST_AT_ONCE = 32
+_SAME_PROGRAM = "Install the same instruction-counts there as here."
+
+
+class LostWorkerError(Exception):
+    """A worker is gone, with what it had taken."""
+
+
+class Workers:
+    """The workers of a scheduler, asked by their addresses."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._desks: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self.there: frozenset[str] = frozenset()
+        """The addresses of those that are there."""
+        self.look()
+
+    def look(self) -> None:
+        """Find out which are there now; none once the scheduler is gone."""
+        try:
+            found = self._client.scheduler_info(n_workers=-1)["workers"]
+        except Exception:  # noqa: BLE001 - Dask has many ways to say that it is gone
+            found = ()
+        self.there = frozenset(found)
+
+    def ask(self, address: str, task: Callable[[str], str], message: Any, kind: type[T]) -> T:
+        """What a task of `worker` answers.
+
+        Raises:
+            LostWorkerError: the worker is gone.
+            BuildError, UsageError: it says why it cannot.
+        """
+        text = message if isinstance(message, str) else dumps(message)
+        try:
+            desk = self._desk(address)
+            with self._client.as_current():
+                answer = self._awaited(desk.answer(task.__name__, text), address)
+        except (ModuleNotFoundError, AttributeError) as error:
+            raise UsageError(f"{address} has another program: {error}", _SAME_PROGRAM) from error
+        except Exception as error:
+            raise LostWorkerError(address) from error
+        return value_of(loads(answer, Answer), kind)
+
+    def tell(self, addresses: Iterable[str], task: Callable[[str], str], text: str) -> None:
+        """Ask what takes no time, and wait for a moment; those that are gone do not matter."""
+        waiting = []
+        for address in addresses:
+            if address in self.there:
+                with contextlib.suppress(Exception), self._client.as_current():
+                    waiting.append(self._begun(self._desk(address).answer(task.__name__, text)))
+        concurrent.futures.wait(waiting, _TOLD_WITHIN_S)
+
+    def _desk(self, address: str) -> Any:
+        """Where a worker answers, without the scheduler: it would take longer than an answer."""
+        with self._lock:
+            if address not in self._desks:
+                asked = {"workers": [address], "actor": True, "pure": False}
+                desk = self._client.submit(worker.Desk, **asked)
+                self._desks[address] = self._awaited(desk, address)
+            return self._desks[address]
+
+    def _begun(self, future: Any) -> concurrent.futures.Future[Any]:
+        # Dask's own way to wait for so long at most can fail when the time is up.
+        return asyncio.run_coroutine_threadsafe(_awaited(future), self._client.loop.asyncio_loop)
+
+    def _awaited(self, future: Any, address: str) -> Any:
+        waiting = self._begun(future)
+        while True:
+            try:
+                return waiting.result(timeout=_LOOK_UP_S)
+            except TimeoutError:
+                if address not in self.there:
+                    waiting.cancel()
+                    raise
+
+
+async def _awaited(future: Any) -> Any:
+    return await future
+
+
+@attrs.frozen
+class _Slot:
+    """A lane of a worker."""
+
+    address: str
+    name: str
+    widest: int
+
+
+class ClusterLanes:
+    """The lanes that workers have opened; see `instruction_counts.execution.lanes.Lanes`."""
+
+    def __init__(self, workers: Workers, asked: Opening, kind: str = DEFAULT) -> None:
+        self._workers, self._notice, self._kind = workers, asked.notice, kind
+        self._run = uuid.uuid4().hex
+        self._is_closed = False
+        self._changed = threading.Condition()
+        opened = self._open(asked)
+        self._fingerprints = next(iter(opened.values())).fingerprints
+        self._used = set(opened)
+        self._free = [
+            _Slot(address, str(place), found.widest)
+            for address, found in opened.items()
+            for place in range(found.number)
+        ]
+        self.number = len(self._free)
+        self.widest = max(slot.widest for slot in self._free)
+        threading.Thread(target=self._keep_up, daemon=True).start()
+
+    @property
+    def fingerprints(self) -> Mapping[str, Fingerprint]:
+        """Those of all workers."""
+        return self._fingerprints
+
+    def refusal(self, order: WorkOrder) -> str:
+        """Whether a worker has so many contiguous cores."""
+        if order.cores <= self.widest:
+            return ""
+        return f"needs {order.cores} contiguous cores, but the workers have {self.widest}"
+
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """Ask one worker: they are alike."""
+        self._ask_any(worker.check, Orders(self._run, _samples(orders)), bool)
+
+    def start(self, orders: Sequence[WorkOrder]) -> None:
+        """Each worker."""
+        message = Orders(self._run, _samples(orders))
+        for address in sorted(self._used):
+            with contextlib.suppress(LostWorkerError):
+                self._workers.ask(address, worker.start, message, bool)
+
+    def wait(self) -> None:
+        """Workers wait themselves."""
+
+    @contextlib.contextmanager
+    def lane(self, cores: int, is_cancelled: Callable[[], bool]) -> Iterator[Measure | None]:
+        """A lane of a worker, or of another one once that is lost."""
+        held = [self._take(cores, is_cancelled)]
+
+        def measure(order: WorkOrder) -> Outcome:
+            while (slot := held[0]) is not None:
+                asked = Orders(self._run, (for_a_worker(order),), slot.name)
+                try:
+                    found = self._workers.ask(slot.address, worker.measure, asked, Measured)
+                except LostWorkerError:
+                    self._lose(slot.address, order)
+                    held[0] = self._take(cores, is_cancelled)
+                else:
+                    self._learn(found)
+                    return found.outcome
+            raise UsageError("the lanes were closed")
+
+        try:
+            yield None if held[0] is None else measure
+        finally:
+            self._give_back(held[0])
+
+    def changed_files(self) -> dict[str, ChangedFiles]:
+        """Where any worker sees some."""
+        found: dict[str, ChangedFiles] = {}
+        for address in sorted(self._used):
+            with contextlib.suppress(LostWorkerError, UsageError):
+                found |= self._workers.ask(address, worker.changed_files, self._run, Changes).files
+        return found
+
+    def machine(self) -> Machine:
+        """What a core of one of them can do."""
+        return self._ask_any(worker.machine, self._run, Machine)
+
+    def close(self) -> None:
+        """End what runs for this run on each worker."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        self._workers.tell(self._used, worker.close_lanes, self._run)
+
+    # Opening
+
+    def _open(self, asked: Opening) -> dict[str, Opened]:
+        """The lanes of each worker, as far as they are of one kind, by its address."""
+        if asked.profile.callgrind_out is not None:
+            raise UsageError(
+                "files of Callgrind stay on the machine that wrote them",
+                "Leave out --callgrind-out, or --lanes.",
+            )
+        wanted = Wanted(
+            *(self._run, asked.engine, tuple(facts.build for facts in asked.facts)),
+            attrs.evolve(asked.profile, keeps_servers=False),
+            _TIMEOUT_S,
+            asked.jobs,
+            asked.cores,
+            self._kind,
+        )
+        addresses = sorted(self._workers.there)
+        if not addresses:
+            raise UsageError("the scheduler has no workers", "Start some:  dask worker ADDRESS")
+        with ThreadPoolExecutor(min(len(addresses), _MOST_AT_ONCE)) as threads:
+            answers = threads.map(partial(self._open_one, wanted), addresses)
+            found = dict(zip(addresses, answers, strict=True))
+        opened = {at: answer for at, answer in found.items() if isinstance(answer, Opened)}
+        errors = {at: answer for at, answer in found.items() if isinstance(answer, UsageError)}
+        if not opened:
+            raise next(iter(errors.values()))
+        for address, error in errors.items():
+            self._notice(f"{address} is not used: {error}")
+        return self._of_one_kind(opened)
+
+    def _open_one(self, wanted: Wanted, address: str) -> Opened | UsageError:
+        try:
+            theirs = self._workers.ask(address, worker.hello, "", Hello)
+            if theirs != (ours := Hello(__version__, counting_digest())):
+                message = f"{address} has version {theirs.version}, and this is {ours.version}"
+                if theirs.version == ours.version:
+                    message = f"{address} has other code of version {theirs.version}"
+                return UsageError(message, _SAME_PROGRAM)
+            return self._workers.ask(address, worker.open_lanes, wanted, Opened)
+        except UsageError as error:
+            return error
+        except LostWorkerError:
+            return UsageError(f"{address} is gone")
+
+    def _of_one_kind(self, opened: Mapping[str, Opened]) -> dict[str, Opened]:
+        """Those with the fingerprints that most have; the others are said, and closed."""
+        kinds = {
+            address: tuple(known_at_first(each) for each in found.fingerprints.values())
+            for address, found in opened.items()
+        }
+        ((most, _),) = Counter(kinds.values()).most_common(1)
+        others = [address for address, kind in kinds.items() if kind != most]
+        for address in others:
+            differing = sorted(
+                {
+                    name
+                    for one, other in zip(kinds[address], most, strict=True)
+                    for name, value in attrs.asdict(one).items()
+                    if value != getattr(other, name)
+                }
+            )
+            self._notice(
+                f"{address} is not used: its counts would not be comparable, as it has another "
+                f"{', '.join(differing)} than most workers"
+            )
+        self._workers.tell(others, worker.close_lanes, self._run)
+        return {address: found for address, found in opened.items() if address not in others}
+
+    # Slots
+
+    def _take(self, cores: int, is_cancelled: Callable[[], bool]) -> _Slot | None:
+        """Wait for a lane with so many cores; None once it is too late.
+
+        Raises:
+            BuildError: no worker is left that has so many.
+        """
+        with self._changed:
+            while not (self._is_closed or is_cancelled()):
+                for slot in self._free:
+                    if slot.widest >= cores and slot.address in self._used:
+                        self._free.remove(slot)
+                        return slot
+                if not self._used:
+                    raise BuildError(
+                        "no worker is left",
+                        "What was measured is stored. Go on with the others: --resume",
+                    )
+                self._changed.wait(_LOOK_UP_S)
+        return None
+
+    def _give_back(self, slot: _Slot | None) -> None:
+        if slot is None:
+            return
+        with self._changed:
+            self._free.append(slot)
+            self._changed.notify()
+
+    def _lose(self, address: str, order: WorkOrder) -> None:
+        with self._changed:
+            is_new = address in self._used
+            self._used.discard(address)
+            self._changed.notify_all()
+        if is_new and not self._is_closed:
+            self._notice(f"{address} is gone; {order.title} and what else it had go to others")
+
+    def _learn(self, found: Measured) -> None:
+        if found.fingerprints is not None:
+            self._fingerprints = found.fingerprints
+        for text in found.notices:
+            self._notice(text)
+
+    def _keep_up(self) -> None:
+        """See which workers are there, and let them hear of this controller."""
+        for number in itertools.count(1):
+            if self._is_closed:
+                return
+            self._workers.look()
+            if number % _HEARD_EVERY == 0:
+                self._workers.tell(self._used, worker.hear, self._run)
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_closed, _LOOK_UP_S)
+
+    def _ask_any(self, task: Callable[[str], str], message: Any, kind: type[T]) -> T:
+        return ask_any(self._workers, sorted(self._used), task, message, kind)
+
+
+def ask_any(
+    workers: Workers,
+    addresses: Sequence[str],
+    task: Callable[[str], str],
+    message: Any,
+    kind: type[T],
+) -> T:
+    """What the first of these workers answers that is there.
+
+    Raises:
+        BuildError, UsageError: it says why it cannot, or none is there.
+    """
+    for address in addresses:
+        with contextlib.suppress(LostWorkerError):
+            return workers.ask(address, task, message, kind)
+    raise UsageError("the scheduler has no workers", "Start some:  dask worker ADDRESS")
+
+
+def _samples(orders: Sequence[WorkOrder]) -> tuple[WorkOrder, ...]:
+    """An order of each sort, as there can be thousands that need the same."""
+    sorts = {
+        (
+            *(order.build.name, order.case.autolabels, order.case.timer_args.kind),
+            *(order.counts, order.times, order.output, order.executed, bool(order.refusal)),
+            order.beside is not None,
+        ): order
+        for order in orders
+    }
+    return tuple(map(for_a_worker, sorts.values()))
+
+
+# The kind of lanes
+
+
+def lanes_of(lanes: str) -> LanesEntry:
+    """A kind of lanes by its name, or those on workers: by an address, or a file of a cluster.
+
+    Raises:
+        UsageError: there is no such kind.
+    """
+    if not is_cluster(lanes):
+        return lanes_named(lanes)
+    return LanesEntry(
+        *("cluster", "workers of Dask", partial(_probe, lanes), partial(_open, lanes)),
+        partial(_inquire, lanes),
+    )
+
+
+def _probe(lanes: str, build: Build, timeout_s: float) -> BuildFacts:
+    workers = Workers(connected(lanes))
+    return ask_any(
+        workers, sorted(workers.there), worker.probe, Asked(build, timeout_s), BuildFacts
+    )
+
+
+def _inquire(lanes: str, build: Build, task: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    workers = Workers(connected(lanes))
+    asked = Asked(build, _TIMEOUT_S, task, json.dumps(request))
+    answer: dict[str, Any] = json.loads(
+        ask_any(workers, sorted(workers.there), worker.ask, asked, str)
+    )
+    return answer
+
+
+def _open(lanes: str, asked: Opening) -> ClusterLanes:
+    return ClusterLanes(Workers(connected(lanes)), asked)

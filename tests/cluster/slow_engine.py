@@ -1,0 +1,72 @@
+"""An engine for workers of Dask, which load this file: it counts characters, and takes its time.
+
+What it measured is noted in the file that NOTED names, a line with the process for each case.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import EngineEntry, Lend, Notice, Profile
+from instruction_counts.engines.registry import register
+
+SECONDS = "SECONDS_A_CASE"
+NOTED = "NOTED"
+CPU = "ANOTHER_CPU"
+
+
+class SlowEngine:
+    """Counts without running anything."""
+
+    def __init__(self, facts: BuildFacts) -> None:
+        self._facts = facts
+
+    def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
+        """As many instructions as the statement has characters."""
+        del folder
+        label, build = order.case.label[-1], order.build.name
+        with Path(os.environ[NOTED]).open("a", encoding="utf-8") as file:
+            file.write(f"{os.getpid()} {label} {build} {cores[0]}\n")
+        time.sleep(float(os.environ.get(SECONDS, "0")))
+        count = len(order.case.timer_args.stmt)
+        return Outcome(Status.OK, instructions=Instructions(count, True, (Window(1, count),)))
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """That of the build, on a processor that may be another one."""
+        found = self._facts.fingerprint
+        return attrs.evolve(found, cpu=os.environ.get(CPU, found.cpu))
+
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """It can always start."""
+
+    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
+        """Nothing to get ready."""
+
+    def wait(self) -> None:
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def make_slow(facts: BuildFacts, _: Profile, __: Notice) -> SlowEngine:
+    """An engine for a build."""
+    return SlowEngine(facts)
+
+
+ENGINE = EngineEntry("slow", "takes its time", False, make_slow)
+
+
+def dask_setup(_: object) -> None:
+    """What a worker of Dask calls that loads this file."""
+    register(ENGINE)

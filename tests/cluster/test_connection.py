@@ -1,0 +1,67 @@
+"""Where a scheduler is: addresses and files of clusters, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.cluster.connection import connected
+from instruction_counts.cluster.lanes import Workers, lanes_of
+from instruction_counts.domain.errors import UsageError, ValidationError
+
+pytest.importorskip("distributed")
+
+
+@pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "ws://example.org:8786"])
+def test_an_address_elsewhere_has_to_be_encrypted(address: str) -> None:
+    """Whoever can reach a scheduler runs code on its workers."""
+    with pytest.raises(UsageError, match=r"is not encrypted.*\n.*tls://"):
+        connected(address)
+
+
+def test_a_scheduler_that_is_not_there_is_said_with_what_starts_one() -> None:
+    """Port 9 of the loopback answers nobody."""
+    with pytest.raises(UsageError, match=r"no scheduler of Dask answers at tcp://127\.0\.0\.1:9"):
+        connected("tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cluster: NoCluster", "there is no cluster NoCluster"),
+        ("cluster: nowhere.Cluster", "there is no cluster nowhere.Cluster"),
+        ("cluster: LocalCluster\noptions: {unheard: 1}", "LocalCluster cannot be made"),
+    ],
+)
+def test_a_cluster_that_cannot_be_made_is_said_with_the_file(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    """With what its class says."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=f"{path}: {message}"):
+        connected(str(path))
+
+
+def test_a_file_that_holds_something_else_is_refused_by_line(tmp_path: Path) -> None:
+    """As all that people write."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text("cluster: LocalCluster\nworkers: many\n")
+    with pytest.raises(ValidationError, match=r"cluster.yaml:2:\d+: \$.workers"):
+        connected(str(path))
+
+
+def test_a_cluster_of_this_machine_is_made_from_a_file(tmp_path: Path) -> None:
+    """Its workers are there as soon as they have started."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text("cluster: LocalCluster\noptions: {n_workers: 2, dashboard_address: null}\n")
+
+    assert 2 == len(Workers(connected(str(path))).there)
+
+
+def test_other_names_are_those_of_kinds_of_lanes() -> None:
+    """Local ones, and what is registered from outside."""
+    assert "local" == lanes_of("local").name
+    with pytest.raises(UsageError, match='unknown kind of lanes "nowhere"'):
+        lanes_of("nowhere")
