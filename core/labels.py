@@ -2,7 +2,7 @@
 
 Modes are spelled in one way where people write them, in options, in YAML and in results:
 ``python``, ``c++``; ``eager``, ``torchscript``, ``compiled``, ``explicit`` and whatever else is
-registered; ``forward``, ``backward``, ``explicit``.
+registered; ``forward``, ``forward+backward``, ``explicit``.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class AutogradMode(enum.Enum):
 
     @property
     def option(self) -> str:
-        """How people write it: ``forward``, ``backward``, ``explicit``."""
-        return self.value.lower().removeprefix("forward + ") or "explicit"
+        """How people write it: ``forward``, ``forward+backward``, ``explicit``."""
+        return self.value.lower().replace(" ", "") or "explicit"
 
 
 Mode = TypeVar("Mode", Language, RuntimeMode, AutogradMode)

@@ -1,6 +1,6 @@
 """Models that need no download: architectures of transformers with random weights.
 
-Each function is a factory for ``python main.py generate --model examples.models:…``.
+Each function is a factory for ``python main.py generate examples.models:…``.
 """
 
 from __future__ import annotations

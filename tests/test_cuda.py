@@ -72,7 +72,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], 
         ("add/cuda", "python", "forward"),
         ("add/cuda", "c++", "forward"),
         ("backward", "python", "forward"),
-        ("backward", "python", "backward"),
+        ("backward", "python", "forward+backward"),
         ("conv2d", "python", "explicit"),
     ],
 )

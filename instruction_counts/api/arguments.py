@@ -67,7 +67,7 @@ class Select(TypedDict, total=False):
     runtimes: Texts
     """``"eager"``, ``"torchscript"``, ``"explicit"``, or others that are registered."""
     autograds: Texts
-    """``"forward"``, ``"backward"``, ``"explicit"``."""
+    """``"forward"``, ``"forward+backward"``, ``"explicit"``."""
 
 
 class Comparing(Select, total=False):

@@ -187,9 +187,9 @@ class Session:
             )
             if values and not asked.is_cpp:
                 self._folder = self._folder or self._open.enter_context(WorkFolder())
-                passed = code_of(asked.py_setup, asked.stmts, values, self._folder)
-                setup = "\n".join(code for code in (passed, asked.py_setup) if code)
-                asked = attrs.evolve(asked, py_setup=setup)
+                passed = code_of(asked.setup, asked.stmts, values, self._folder)
+                setup = "\n".join(code for code in (passed, asked.setup) if code)
+                asked = attrs.evolve(asked, setup=setup)
             timed = time_statements(asked, lambda: runner)
         failures = [found.record.outcome.failure for found in timed.statements]
         refused = any(found and found.kind is FailureKind.REFUSED for found in failures)
@@ -269,13 +269,12 @@ def _statement(
     num_threads: int = 1,
     **others: Any,
 ) -> Statements:
-    is_cpp = mode_of("language", Language, language) == Language.CPP.value
     if runtime:
         mode_of("runtime", RuntimeMode, runtime)
     return Statements(
-        *((stmt,), is_cpp),
-        py_setup="" if is_cpp else setup,
-        cpp_setup=setup if is_cpp else "",
+        (stmt,),
+        is_cpp=mode_of("language", Language, language) == Language.CPP.value,
+        setup=setup,
         runtimes=(runtime,) if runtime else (),
         autograd=backward,
         num_threads=(num_threads,),

@@ -8,16 +8,13 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.baseline_check import check
-from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Group
-from instruction_counts.cli.measuring import gate_option
 from instruction_counts.cli.options import FILE, case_options, flag, store_option
 from instruction_counts.cli.output import Outputs, check_folder, output_options
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.baseline import read_baseline, to_json
-from instruction_counts.gate.limits import Limits, problems
 from instruction_counts.report.format import plural
-from instruction_counts.report.gate import acceptance_document, baseline_document, lint_document
+from instruction_counts.report.gate import acceptance_document, baseline_document
 from instruction_counts.session.checking import accept_run, selected_cases
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.system.files import check_writable, write_output
@@ -31,7 +28,6 @@ def baseline_command() -> None:
     Examples:
       python main.py run && python main.py baseline accept last
       python main.py baseline check baseline.json --gate limits.yaml
-      python main.py baseline lint baseline.json --gate limits.yaml
     """  # noqa: D301 - \b keeps click from reflowing the examples
 
 
@@ -74,15 +70,3 @@ def accept(
 def show(file: Path, selection: Selection, outputs: Outputs) -> None:
     """Show what a baseline contains: counts, and how far noise moves them."""
     outputs.write(baseline_document(selected_cases(read_baseline(file), selection)))
-
-
-@baseline_command.command("lint")
-@click.argument("file", type=FILE)
-@gate_option
-@output_options()
-def lint(file: Path, limits: Limits | None, outputs: Outputs) -> int:
-    """List the problems of a baseline and its limits; exits with 1 if there are any."""
-    baseline = read_baseline(file)
-    found = problems(baseline, limits)
-    outputs.write(lint_document(found, str(file)))
-    return ExitCode.ERROR if found else ExitCode.OK

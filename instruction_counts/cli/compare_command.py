@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from instruction_counts.cli import console
-from instruction_counts.cli.exit_codes import exit_code
+from instruction_counts.cli import console, stored_run
+from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import (
     Asked,
     compare_options,
-    fail_on_option,
+    fail_on_times_option,
     gate_option,
     refuse_measuring,
 )
@@ -33,7 +33,7 @@ from instruction_counts.session.sides import LazyStore, named_sides
 @limit_option("Cases shown per verdict")
 @output_options("tests")
 @gate_option
-@fail_on_option
+@fail_on_times_option
 def compare_command(
     base: str,
     new: str | None,
@@ -60,9 +60,8 @@ def compare_command(
     names = [base] if new is None else [base, new]
     with LazyStore(asked.db) as runs:
         sides = named_sides(names, asked.builds, runs)
-        is_measured = any(isinstance(side, Build) for side in sides)
-        if not is_measured:
-            refuse_measuring(asked, "Drop it, or name a build.")
+        measured = sum(isinstance(side, Build) for side in sides)
+        refuse_measuring(asked, "Drop it, or name a build.", builds=measured)
         compared = compare_sides(sides[0], sides[1], asked.how, runs, console)
     gate = apply_limits(compared.comparison, limits, FailOn(fail_on))
     document = comparison_document(
@@ -71,9 +70,12 @@ def compare_command(
         case_tests(gate),
         limits_block(gate) if limits is not None else None,
     )
+    if compared.interrupted:
+        outputs.show(document, limit)
+        console.error(stored_run.interrupted_comparison(compared, names))
+        return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     return exit_code(
-        interrupted=compared.interrupted,
         regression=gate.fails,
         failed_cases=gate.has_failed_cases,
         is_sound=compared.is_sound,

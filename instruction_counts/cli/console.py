@@ -71,13 +71,21 @@ def progress(total: int) -> Iterator[Progress]:
         yield Silent()
         return
     from rich import progress as bars  # noqa: PLC0415 - start-up
+    from rich.table import Column  # noqa: PLC0415 - start-up
 
     with bars.Progress(
         bars.TextColumn("{task.total:.0f} cases"),
-        bars.BarColumn(),
+        bars.BarColumn(bar_width=16),
         bars.TextColumn("{task.completed:.0f} done · {task.fields[failed]} failed"),
         bars.TimeRemainingColumn(),
-        bars.TextColumn("left · {task.fields[case]}", markup=False),
+        bars.TextColumn("left"),
+        # Of a narrow terminal it gets what the others leave.
+        bars.TextColumn(
+            "· {task.fields[case]}",
+            markup=False,
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
+        expand=True,
         console=_rich(stderr=True),
         transient=True,
     ) as live:

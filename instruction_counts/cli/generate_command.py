@@ -25,12 +25,7 @@ from instruction_counts.sources.models.layers import TraceMode
 
 
 @click.command("generate", cls=Command)
-@several(
-    "--model models",
-    "MODULE:FACTORY[=NAME]",
-    "Function without arguments that returns a module.",
-    required=True,
-)
+@click.argument("models", nargs=-1, required=True, metavar="MODULE:FACTORY[=NAME]...")
 @several(
     "--input input_texts",
     "[NAME=]SIZES[:DTYPE]",
@@ -71,12 +66,13 @@ def generate_command(
 ) -> None:
     """Split models into their unique layers, as a definition file; nothing is measured.
 
-    Each model runs once, in the build's interpreter and in the working directory. `run` measures
-    the file, `predict` adds the layers up again.
+    FACTORY is a function without arguments that returns a module. Each model runs once, in the
+    build's interpreter and in the working directory. `run` measures the file, `predict` adds the
+    layers up again.
 
     \b
     Examples:
-      python main.py generate --model examples.models:bert \\
+      python main.py generate examples.models:bert \\
         --input 'input_ids=1,32:int64<30522'
       python main.py run --definitions definitions/generated/models.py
       python main.py predict last

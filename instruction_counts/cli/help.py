@@ -11,20 +11,20 @@ import click
 from instruction_counts.system.program import program_name
 
 _GROUPS = {
-    "Statements": ("py_setup", "is_cpp", "cpp_stmts", "cpp_setup", "global_setup", "gradient"),
+    "Statements": ("setup", "is_cpp", "global_setup"),
     "Cases and builds": (
         *("definitions", "operators", "only", "languages", "runtimes", "signature"),
         *("language", "autograd", "listing", "build", "build_cmd"),
     ),
     "Measuring": ("jobs", "counts", "times", "timing", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
-    "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
+    "Results": ("output", "form", "limit", "resume", "on_step", "db"),
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),
         *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("lanes", "shard", "balance", "counts", "timing", "gradient", "signature"),
-        *("skip_unavailable", "callgrind_out", "resources", "allow_different", "db"),
+        *("lanes", "shard", "balance", "counts", "timing", "signature"),
+        *("callgrind_out", "resources", "allow_different", "db"),
     ),
 }
 """The options of each group, by the names of their parameters; others are just options.

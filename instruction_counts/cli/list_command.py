@@ -22,8 +22,8 @@ from instruction_counts.sources.definitions import Definitions, load_cases
 def list_command(definitions: Definitions | None, selection: Selection, outputs: Outputs) -> None:
     """List the selected cases; nothing is measured.
 
-    One line for each case: its label, as --only takes it, and the modes that are not the usual
-    ones (Python, eager, forward).
+    One line for each case: its label, as --only takes it, and what differs from Python, eager,
+    forward.
     """
     cases = load_cases(definitions, selection)
     if outputs.destinations:

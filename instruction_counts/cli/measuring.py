@@ -56,13 +56,12 @@ def _without(flags: str, text: str) -> Decorator:
 
 
 _NO_COUNTS = _without("--no-counts counts", "Do not count instructions.")
-_PAIRED = "paired"
+_SEPARATE = "separate"
 _TIMING = choice(
     "--times timing",
-    [_PAIRED, "separate"],
+    ["paired", _SEPARATE],
     "How two builds are timed. paired: in turns, block by block, with a verdict; separate: one "
-    "after the other, without.",
-    default=_PAIRED,
+    "after the other, without.  [default: paired]",
 )
 _NO_TIMES = _without("--no-times times", "Do not measure wall times.")
 _OPTIONS = (
@@ -116,6 +115,8 @@ class Asked:
     """Which cases, how they are measured, and how they are compared."""
     builds: tuple[Build, ...]
     db: str | None
+    timing: str | None = None
+    """How two builds are timed, where an option says it."""
 
 
 def specification_of(definitions: Definitions | None) -> Specification | None:
@@ -134,11 +135,13 @@ def _asked(
     min_effect: Effect = MIN_EFFECT,
     layouts: int | None = None,
     time_budget: float | None = None,
-    timing: str = _PAIRED,
+    timing: str | None = None,
 ) -> Asked:
     """What options say, else the specification that ``definitions`` is, else the defaults."""
     stated = specification_of(definitions)
     measuring = measuring or MeasurementSettings()
+    if timing is not None and not measuring.times:
+        raise UsageError("--times and --no-times exclude each other", "Drop one.")
     if stated is not None:
         builds = builds or stated.builds
         db = db or stated.reporters.database
@@ -147,9 +150,9 @@ def _asked(
     how = ComparisonRequest(
         *(definitions or STANDARD, selection, measuring, min_effect, layouts, time_budget),
         defined_only=definitions is not None,
-        times_in_turns=timing == _PAIRED,
+        times_in_turns=timing != _SEPARATE,
     )
-    return Asked(how, builds or (default_build(),), db)
+    return Asked(how, builds or (default_build(),), db, timing)
 
 
 def asking(*options: Decorator) -> Decorator:
@@ -160,14 +163,17 @@ def asking(*options: Decorator) -> Decorator:
     return gathered("asked", options, _asked)
 
 
-def refuse_measuring(asked: Asked, remedy: str) -> None:
-    """Refuse options of a measurement where nothing is measured."""
-    for option_name, given in (
-        ("--time-budget", asked.how.time_budget_s),
-        ("--layouts", asked.how.layouts),
-    ):
-        if given is not None:
-            raise UsageError(f"{option_name}: nothing is measured", remedy)
+def refuse_measuring(asked: Asked, remedy: str, *, builds: int) -> None:
+    """Refuse options of a measurement where nothing, or too little, is measured.
+
+    ``builds`` are so many as are measured; the ``remedy`` is for none.
+    """
+    of_any = {"--time-budget": asked.how.time_budget_s, "--layouts": asked.how.layouts}
+    for name, given in {**of_any, "--times": asked.timing}.items():
+        if given is not None and not builds:
+            raise UsageError(f"{name}: nothing is measured", remedy)
+    if asked.timing is not None and builds == 1:
+        raise UsageError("--times: only one build is measured", "Drop it, or name two builds.")
 
 
 def _layouts(none: str) -> Decorator:
@@ -218,11 +224,19 @@ gate_option = option(
     type=FILE,
     callback=lambda _context, _option, file: file and read_limits(file),
 )
-fail_on_option = choice(
-    "--fail-on",
-    [when.value for when in FailOn],
-    "When to fail: regression, any, slower, never. A regression is beyond a hard limit; any case "
-    "that got worse fails with any, and any that is slower by paired times with slower.",
-    metavar="WHEN",
-    default=FailOn.REGRESSION.value,
+
+
+def _fail_on(*kinds: FailOn, more: str = "") -> Decorator:
+    names = [when.value for when in kinds]
+    text = (
+        f"When to fail: {', '.join(names)}. A regression is beyond a hard limit; any case that got "
+        f"worse fails with any{more}."
+    )
+    return choice("--fail-on", names, text, metavar="WHEN", default=FailOn.REGRESSION.value)
+
+
+fail_on_option = _fail_on(FailOn.REGRESSION, FailOn.ANY, FailOn.NEVER)
+fail_on_times_option = _fail_on(
+    *FailOn, more=", and any that is slower by times taken in turns with slower"
 )
+"""The same, where two builds are timed."""

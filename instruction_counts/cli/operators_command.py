@@ -17,7 +17,6 @@ from instruction_counts.cli.options import (
     mode_options,
     only_build,
     operators_file_option,
-    option,
     several,
     store_option,
 )
@@ -68,13 +67,8 @@ def coverage(
 
 @operators_command.command("sizes")
 @click.argument("operator")
+@click.argument("sizes_text", required=False, metavar="[SIZES]")
 @operators_file_option
-@option(
-    "--sizes sizes_text",
-    "FIRST:LAST[:FACTOR]",
-    "Values of N: a range, times FACTOR (4); or a list: 10,100,1000. Default: up to 65,536 "
-    "elements in an input, fewer where the output is much larger.",
-)
 @several(
     "--input inputs",
     "NAME=SIZES",
@@ -98,10 +92,13 @@ def sizes(
     Prints the counts, the complexity that fits them best, and a plot. The default is eager
     forward in both languages.
 
+    SIZES are the values of N: FIRST:LAST[:FACTOR] is a range, times FACTOR (4); 10,100,1000 a list.
+    The default goes up to 65,536 elements in an input, fewer where the output is much larger.
+
     \b
     Examples:
       python main.py operators sizes torch.add
-      python main.py operators sizes torch.mm --sizes 4:256:2 --language c++
+      python main.py operators sizes torch.mm 4:256:2 --language c++
       python main.py operators sizes torch.sum --input input=N,64
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(asked.builds, "sizes")

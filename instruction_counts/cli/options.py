@@ -129,7 +129,7 @@ def _modes(flags: str, modes: type[Mode], meaning: str) -> Decorator:
         flags,
         known,
         f"{meaning}: {', '.join(known)}.",
-        metavar="MODE",
+        metavar=meaning.upper(),
         multiple=True,
         callback=lambda _context, _option, names: tuple(known[name].value for name in names),
     )

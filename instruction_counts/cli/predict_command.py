@@ -6,7 +6,7 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.options import choice, several, store_option
+from instruction_counts.cli.options import choice, store_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Language
@@ -17,12 +17,12 @@ from instruction_counts.session.sides import LazyStore
 
 @click.command("predict", cls=Command)
 @click.argument("run")
-@several("--model models", "NAME", "Model to show.  [default: all]")
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
 @choice("--language", by_option(Language), "Language of the layers.", default="python")
 @choice(
     "--autograd",
-    ["forward", "backward"],
-    "Autograd mode of the layers. backward: forward and backward together.",
+    ["forward", "forward+backward"],
+    "Passes of the layers.",
     default="forward",
 )
 @store_option
@@ -38,12 +38,13 @@ def predict_command(
     """Add up the layers of a model, and compare with the whole; nothing is measured.
 
     RUN is a run of a file that `generate` wrote: a stored one (its number, a tag, or "last") or a
-    JSON file. RUN:NAME is one build of it. What remains unexplained is Python between the layers,
+    JSON file. RUN:NAME is one build of it. MODEL is the name of a model there; the default is all
+    of them. What remains unexplained is Python between the layers,
     and caches that a layer alone keeps warm.
 
     \b
     Examples:
-      python main.py predict 12 --model MobileNetV2 --autograd backward
+      python main.py predict 12 MobileNetV2 --autograd forward+backward
     """  # noqa: D301 - \b keeps click from reflowing the examples
     modes = by_option(Language)[language], by_option(AutogradMode)[autograd]
     with LazyStore(db) as runs:

@@ -26,10 +26,6 @@ from instruction_counts.system.files import check_writable
 
 @click.command("run", cls=Command)
 @run_options
-@flag(
-    "--skip-unavailable",
-    "Skip the cases that a build cannot run because Valgrind or a C++ compiler is missing.",
-)
 @option(
     "--callgrind-out",
     "DIRECTORY",
@@ -51,7 +47,6 @@ from instruction_counts.system.files import check_writable
 @time_budget_option
 def run_command(
     asked: Asked,
-    skip_unavailable: bool,
     callgrind_out: Path | None,
     resources: bool,
     outputs: Outputs,
@@ -81,7 +76,7 @@ def run_command(
     done = read_json(resume) if resume else None
     with Store(asked.db) as store:
         runner = BuildRunner.of(asked.builds, asked.how.settings, console, store)
-        orders = runner.orders(cases, skip=skip_unavailable, resources=resources or None)
+        orders = runner.orders(cases, resources=resources or None)
         files = exporters.values()
         measured = runner.run(orders, files, done, asked.how.time_budget_s, callgrind_out, shard)
         on_screen = specification is None or specification.reporters.screen

@@ -11,19 +11,17 @@ from instruction_counts.domain.build import Build
 
 @attrs.frozen
 class Statements:
-    """Statements in one language, perhaps each with a twin in C++, and what they share.
+    """Statements in one language, and what they share.
 
     The words are those of ``GroupedStmts``.
     """
 
     stmts: tuple[str, ...]
-    """In Python, unless ``is_cpp``."""
+    """In Python, unless ``is_cpp``; so is ``setup``."""
     is_cpp: bool = False
-    cpp_stmts: tuple[str, ...] = ()
-    """The C++ twins of ``stmts``, by place; there may be fewer or more of them."""
-    py_setup: str = ""
-    cpp_setup: str = ""
+    setup: str = ""
     global_setup: str = ""
+    """The top of a C++ file."""
     signature: str | None = None
     """``f(x, y) -> z``; None derives it where it is needed."""
     runtimes: tuple[str, ...] = ()

@@ -139,15 +139,15 @@ def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
         return Finding(difference, level, "its output differs")
     # With other code a case has no baseline, and without a count it was not measured; one that
     # failed has an exit code of its own.
-    is_new = verdict is Verdict.NEW or difference.reason is Reason.DEFINITION_CHANGED
+    is_added = verdict is Verdict.ADDED or difference.reason is Reason.DEFINITION_CHANGED
     has_no_count = difference.new is not None and difference.new_count is None
     is_missing = verdict is Verdict.MISSING or (has_no_count and verdict is not Verdict.FAILED)
-    fails = (is_new and limits.fail_on_new) or (is_missing and limits.fail_on_missing)
+    fails = (is_added and limits.fail_on_added) or (is_missing and limits.fail_on_missing)
     why = _ABSENT.get(verdict, difference.reason.value)
     return Finding(difference, Level.FAILS if fails else Level.UNGUARDED, why)
 
 
-_ABSENT = {Verdict.NEW: "it has no baseline", Verdict.MISSING: "it was not measured"}
+_ABSENT = {Verdict.ADDED: "it has no baseline", Verdict.MISSING: "it was not measured"}
 
 
 def _of_worse(

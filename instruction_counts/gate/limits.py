@@ -1,19 +1,15 @@
-"""Limits: the allowed increase per case, by patterns over labels in a YAML file; their problems."""
+"""Limits: the allowed increase per case, by patterns over labels in a YAML file."""
 
 from __future__ import annotations
 
-import enum
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeAlias
 
 import attrs
 
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.domain.effects import MIN_EFFECT, NEVER, Effect
+from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.selection import matches
-from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
 
 
@@ -71,7 +67,7 @@ class Limits:
 
     default: Allowed = Allowed()
     limits: tuple[Rule, ...] = ()
-    fail_on_new: bool = False
+    fail_on_added: bool = False
     fail_on_missing: bool = False
     fail_on_output: bool = True
 
@@ -79,6 +75,11 @@ class Limits:
         """The soft and the hard limit of a case."""
         rule = next((rule for rule in reversed(self.limits) if rule.applies(key)), self.default)
         return rule.soft or self.default.soft, rule.hard or self.default.hard
+
+    def unused(self, keys: Iterable[CaseKey]) -> tuple[Rule, ...]:
+        """The rules that none of these cases matches: mostly typing mistakes."""
+        known = tuple(keys)
+        return tuple(rule for rule in self.limits if not any(map(rule.applies, known)))
 
 
 def read_limits(path: Path) -> Limits:
@@ -101,64 +102,3 @@ _EXAMPLE = (
 
 _CONVERTER = strict_converter()
 _CONVERTER.register_structure_hook(Effect, lambda value, _: Effect.parse(str(value)))
-
-
-# -------------------------------------------------------------------------------- problems
-
-WIDEST = 10
-"""From so many times the noise on, a limit lets pass what could be seen."""
-
-
-class Doubt(enum.Enum):
-    """What can be wrong, with what to do about it."""
-
-    NO_MATCH = "a pattern matches no case", "Correct or remove it."
-    NARROW = (
-        "hard limits below the noise",
-        "Changes that small are never reported: raise the limits.",
-    )
-    WIDE = (
-        f"hard limits above {WIDEST} times the noise floor",
-        "Lower the limits, or write `hard: never`.",
-    )
-    NO_LIMIT = "cases without a hard limit", "Every regression fails: set a default."
-    NO_LAYOUTS = (
-        "cases counted in one memory layout only",
-        "Their noise is an estimate: accept a run of `selftest --layouts 4 --only '*'`.",
-    )
-
-    def __init__(self, what: str, remedy: str) -> None:
-        self.what, self.remedy = what, remedy
-
-
-Problems: TypeAlias = Mapping[Doubt, Sequence[CaseKey | Rule]]
-"""What is doubtful, with what it is about."""
-
-
-def problems(baseline: Baseline, limits: Limits | None = None) -> Problems:
-    """All problems; those of limits only if there are limits."""
-    found: dict[Doubt, list[CaseKey | Rule]] = {doubt: [] for doubt in Doubt}
-    for rule in () if limits is None else limits.limits:
-        if not any(map(rule.applies, baseline.cases)):
-            found[Doubt.NO_MATCH].append(rule)
-    for key in sorted_keys(baseline.cases):
-        for doubt in _doubts_of_case(baseline.cases[key], limits):
-            found[doubt].append(key)
-    return {doubt: about for doubt, about in found.items() if about}
-
-
-def _doubts_of_case(case: BaselineCase, limits: Limits | None) -> Iterator[Doubt]:
-    if not case.layouts:
-        yield Doubt.NO_LAYOUTS
-    if limits is None:
-        return
-    _, hard = limits.allowed(case.key)
-    if hard is None:
-        yield Doubt.NO_LIMIT
-        return
-    allowed = hard.of(case.instructions)
-    seen = max(case.noise_floor, MIN_EFFECT.of(case.instructions))
-    if allowed < case.noise_floor:
-        yield Doubt.NARROW
-    elif seen * WIDEST < allowed < math.inf:
-        yield Doubt.WIDE

@@ -32,7 +32,7 @@ def unusual_modes(key: CaseKey, *, with_language: bool = True) -> Iterator[str]:
     """Its modes that have a name and are not the usual ones; threads where there are several."""
     for mode, usual in zip(key.modes, _USUAL, strict=True):
         if mode is not usual and mode.value and (with_language or usual is not Language.PYTHON):
-            yield "backward" if mode is AutogradMode.FORWARD_BACKWARD else mode.value
+            yield mode.option if isinstance(mode, AutogradMode) else mode.value
     if key.num_threads > 1:
         yield plural(key.num_threads, "thread")
 

@@ -53,7 +53,7 @@ ROLES = {
     Verdict.AMBIGUOUS: Role.WARNING,
     Verdict.INCOMPARABLE: Role.WARNING,
     Verdict.FAILED: Role.BAD,
-    Verdict.NEW: Role.STRONG,
+    Verdict.ADDED: Role.STRONG,
     Verdict.MISSING: Role.STRONG,
 }
 _GROUPS = {
@@ -77,8 +77,8 @@ _COLUMNS = (
     Column("time", "time", Unit.RELATIVE, of=lambda case: time_cell(case.time)),
 )
 _LEGEND = (
-    "Instructions per iteration. Python, eager and forward unless stated otherwise; "
-    "backward: forward and backward together. ±: how far noise moves a case."
+    "Instructions per iteration. Python, eager and forward unless stated otherwise. "
+    "±: how far noise moves a case."
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -15,7 +15,6 @@ from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.gate.gate import Finding, Gate, Level, check_values
-from instruction_counts.gate.limits import Problems, Rule
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
 from instruction_counts.report.cases import name_of
@@ -34,7 +33,6 @@ from instruction_counts.report.document import (
 from instruction_counts.report.format import plural
 from instruction_counts.system.program import PROGRAM
 
-_SHOWN_BY_A_REMARK = 5
 _ROLES = {
     Level.FAILS: Role.BAD,
     Level.EDGE: Role.WARNING,
@@ -198,20 +196,3 @@ def baseline_document(baseline: Baseline) -> Document:
         sections=[Table("cases", "", columns, rows)],
         notes=[plural(len(baseline.cases), "case")],
     )
-
-
-def lint_document(problems: Problems, name: str) -> Document:
-    """The problems of a baseline and its limits, each with the cases that it is about."""
-    sections = []
-    for doubt, about in problems.items():
-        lines = [*_about(about), Line(doubt.remedy, Role.DIM, 2)]
-        sections.append(Block(f"{doubt.what}: {len(about):,}", lines, Role.WARNING))
-    answer = [] if problems else [f"{name}: no problems found"]
-    return Document("lint", answer=answer, sections=sections)
-
-
-def _about(about: Sequence[CaseKey | Rule]) -> Iterator[Line]:
-    for item in about[:_SHOWN_BY_A_REMARK]:
-        yield Line(name_of(item) if isinstance(item, CaseKey) else str(item), indent=2)
-    if (more := len(about) - _SHOWN_BY_A_REMARK) > 0:
-        yield Line(f"… {more:,} more", indent=2)

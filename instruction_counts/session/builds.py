@@ -173,8 +173,7 @@ class BuildRunner:
             for requirement in lacks:
                 if requirement.affects(order):
                     if not skip:
-                        remedy = f"{requirement.remedy}     or  --skip-unavailable"
-                        raise BuildError(requirement.what, remedy)
+                        raise BuildError(requirement.what, requirement.remedy)
                     order = requirement.reduced(order)
             refusal = order.refusal or refusals.get(case.autolabels.runtime, "")
             if is_on_cuda(case):

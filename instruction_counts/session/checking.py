@@ -8,7 +8,6 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, narrowed
 from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts
@@ -56,12 +55,7 @@ class Check:
 
         ``exceeded`` is what exceeded its limit in the last check.
         """
-        comparison = compared.comparison
-        if compared.interrupted:
-            # What was not measured is not missing: nobody knows.
-            known = (of for of in comparison.differences if of.verdict is not Verdict.MISSING)
-            comparison = attrs.evolve(comparison, differences=tuple(known))
-        gate = apply_limits(comparison, limits, fail_on, exceeded)
+        gate = apply_limits(compared.comparison, limits, fail_on, exceeded)
         return cls(gate, compared.interrupted, compared.is_sound)
 
     def require_comparison(self) -> None:
@@ -101,7 +95,10 @@ def check_side(
         DataError: a file cannot be read, or holds something else.
     """
     exceeded = frozenset[CaseKey]() if previous is None else exceeded_in(previous)
-    baseline = selected_cases(read_baseline(file), how.selection)
+    whole = read_baseline(file)
+    for rule in () if limits is None else limits.unused(whole.cases):
+        observer.note(f"Limits: no case of {file} matches {rule}")
+    baseline = selected_cases(whole, how.selection)
 
     def compared(side: Side, complete: Complete) -> Comparison:
         _refuse_obstacles(baseline.obstacles(side, allow_different=allow_different), file)

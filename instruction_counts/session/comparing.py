@@ -16,7 +16,7 @@ from instruction_counts.analysis.verdicts.comparison import (
     settled,
     verified,
 )
-from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed, with_noise, with_outputs
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
@@ -167,6 +167,11 @@ def measure_and_judge(
             comparison, interrupted = stop.comparison, True
         except KeyboardInterrupt:
             interrupted = True
+    if interrupted:
+        # What was not measured is not missing: nobody knows.
+        one_sided = {Verdict.ADDED, Verdict.MISSING}
+        known = (of for of in comparison.differences if of.verdict not in one_sided)
+        comparison = attrs.evolve(comparison, differences=tuple(known))
     return Compared(comparison, interrupted, measured.is_sound, measured.run_id, runner.names)
 
 
@@ -250,7 +255,7 @@ def count_again(
         noises = _layout_noise(sides[role], counts)
         sides[role] = side = with_noise(sides[role], noises)
         noisy = [side.records[key] for key in noises]
-        runner.amend(side.run_id, noisy, "What layouts moved cases by is")
+        runner.amend(side.run_id, noisy, "The noise between memory layouts is")
     return attrs.evolve(checked, base=sides["base"], new=sides["new"])
 
 

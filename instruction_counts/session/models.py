@@ -71,7 +71,7 @@ def generate(
     if not layers:
         raise UsageError("the models call nothing that can be measured", "See --level operators.")
     options = [
-        *(word for model in models for word in ("--model", model)),
+        *models,
         *(word for spec in inputs for word in ("--input", spec)),
         *([] if mode.level == "modules" else ["--level", mode.level]),
         *(["--backward"] if mode.backward else []),

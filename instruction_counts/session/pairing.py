@@ -82,5 +82,5 @@ def _with_times(runner: BuildRunner, side: Side, found: Mapping[CaseKey, Outcome
             times = Times.of(values_s, paired.runs) if values_s else None
             own = attrs.evolve(record.outcome, times=times, paired=paired)
             timed[key] = attrs.evolve(record, outcome=own)
-    runner.amend(side.run_id, timed.values(), "What was timed in turns is")
+    runner.amend(side.run_id, timed.values(), "The times taken in turns are")
     return attrs.evolve(side, records={**side.records, **timed})

@@ -75,8 +75,7 @@ class Condition:
 CONDITIONS = (
     Condition("fresh servers"),
     Condition(
-        "fresh servers again, from another working directory and TMPDIR, "
-        "of the build at a longer path",
+        "fresh servers, another folder and TMPDIR, a longer path of the build",
         another_directory=True,
     ),
     Condition("under load on every core", busy=True),

@@ -75,7 +75,7 @@ def parse_source(text: str) -> ModelSource:
     target, _, name = text.partition("=")
     if not _FACTORY.fullmatch(target):
         raise UsageError(
-            f"--model {quoted(text)} is not a factory",
+            f"{quoted(text)} is not a factory",
             "Name one: module:factory[=NAME]. A model in a file is loaded in such a function.",
         )
     return ModelSource(name or target.rpartition(":")[2], target)
@@ -92,9 +92,7 @@ def inputs_of(
     """
     names = [source.name for source in sources]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(
-            f'two models are named "{twice[0]}"', "Name them: --model module:factory=NAME"
-        )
+        raise UsageError(f'two models are named "{twice[0]}"', "Name them: module:factory=NAME")
     for name in {spec.model for spec in specs} - {None, *names}:
         raise UsageError(
             f'--input {name}@…: no model is named "{name}"', f"Models: {', '.join(names)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from instruction_counts.core.expand import materialize
@@ -38,23 +38,15 @@ def groups_of(asked: Statements) -> dict[Label, GroupedBenchmark]:
         DefinitionError: what is stated beside them contradicts them.
     """
     found: dict[Label, GroupedBenchmark] = {}
-    for py_stmt, cpp_stmt in _pairs(asked):
-        for stmt in (py_stmt, cpp_stmt):
-            if stmt is not None and not stmt.strip():
-                raise UsageError("a statement is empty", "Give its code:", 'time "x + y"')
-        title = _title(py_stmt if py_stmt is not None else cpp_stmt or "")
+    for stmt in asked.stmts:
+        if not stmt.strip():
+            raise UsageError("a statement is empty", "Give its code:", 'time "x + y"')
+        title = _title(stmt)
         numbered = (f"{title} ({number})" for number in itertools.count(2))
         names = itertools.chain([title], numbered)
         label = next((name,) for name in names if (name,) not in found)
-        found[label] = _group(asked, py_stmt, cpp_stmt)
+        found[label] = _group(asked, stmt)
     return found
-
-
-def _pairs(asked: Statements) -> Iterator[tuple[str | None, str | None]]:
-    if asked.is_cpp:
-        yield from ((None, stmt) for stmt in asked.stmts)
-    else:
-        yield from itertools.zip_longest(asked.stmts, asked.cpp_stmts)
 
 
 def _title(stmt: str) -> str:
@@ -63,15 +55,16 @@ def _title(stmt: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def _group(asked: Statements, py_stmt: str | None, cpp_stmt: str | None) -> GroupedBenchmark:
+def _group(asked: Statements, stmt: str) -> GroupedBenchmark:
     further = tuple(option for option in asked.runtimes if option != _EAGER)
     signature = asked.signature
     if signature is None and (further or asked.autograd):
-        py_stmt, cpp_stmt, signature = _signed(asked, py_stmt, cpp_stmt)
+        stmt, signature = _signed(asked, stmt)
+    setup, is_cpp = asked.setup, asked.is_cpp
     return GroupedStmts(
-        py_stmt,
-        cpp_stmt,
-        GroupedSetup(asked.py_setup, asked.cpp_setup, asked.global_setup),
+        None if is_cpp else stmt,
+        stmt if is_cpp else None,
+        GroupedSetup("" if is_cpp else setup, setup if is_cpp else "", asked.global_setup),
         signature,
         runtimes=further,
         autograd=asked.autograd,
@@ -81,32 +74,20 @@ def _group(asked: Statements, py_stmt: str | None, cpp_stmt: str | None) -> Grou
     )
 
 
-def _signed(
-    asked: Statements, py_stmt: str | None, cpp_stmt: str | None
-) -> tuple[str | None, str | None, str]:
-    """The statements with one output, by the same name, and their signature."""
-    found: dict[str, tuple[str, str | None]] = {}
-    cpp_output = None if cpp_stmt is None else cpp_output_of(cpp_stmt)
-    if py_stmt is not None:
-        unused = unused_name(py_stmt, cpp_stmt or "", asked.py_setup, asked.cpp_setup)
-        found["z = x + y"] = with_output(py_stmt, cpp_output or unused)
-        py_stmt = found["z = x + y"][0]
-    if cpp_stmt is not None:
-        found["auto z = x + y;"] = cpp_stmt, cpp_output
-    outputs = {output for _, output in found.values()}
-    for example, (stmt, output) in found.items():
-        if output is None and (asked.autograd or len(outputs) > 1):
-            raise UsageError(
-                f"the statement ends without a value: {_title(stmt)}",
-                f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
-            )
-    if len(outputs) > 1:
-        names = " and ".join(str(output) for _, output in found.values())
+def _signed(asked: Statements, stmt: str) -> tuple[str, str]:
+    """The statement, which names its output where it has one, and its signature."""
+    if asked.is_cpp:
+        example, output = "auto z = x + y;", cpp_output_of(stmt)
+    else:
+        example = "z = x + y"
+        stmt, output = with_output(stmt, unused_name(stmt, asked.setup))
+    if output is None and asked.autograd:
         raise UsageError(
-            f"the statements in Python and C++ name their outputs differently: {names}",
-            "Give both the same name.",
+            f"the statement ends without a value: {_title(stmt)}",
+            f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
         )
-    return py_stmt, cpp_stmt, signature_of(py_stmt, asked.py_setup, outputs.pop())
+    inputs = () if asked.is_cpp else inputs_of(stmt, asked.setup)
+    return stmt, f"f({', '.join(inputs)}) -> {output}"
 
 
 # Signatures that nobody wrote
@@ -118,15 +99,6 @@ _CPP_ASSIGNED = re.compile(
     r"\s*(?:(?:const\s+)?(?:auto|[A-Za-z_][\w:]*(?:<[^=;]*>)?)\s*[&*]?\s+)?(?P<name>[A-Za-z_]\w*)"
     r"\s*=(?!=)"
 )
-
-
-def signature_of(stmt: str | None, setup: str, output: str | None) -> str:
-    """``f(x, y) -> z``: what the Python statement reads of what its setup makes, and the output.
-
-    Without a statement in Python there are no inputs that anything depends on.
-    """
-    inputs = () if stmt is None else _inputs(stmt, setup)
-    return f"f({', '.join(inputs)}) -> {output}"
 
 
 def with_output(stmt: str, name: str = OUTPUT) -> tuple[str, str | None]:
@@ -171,7 +143,7 @@ def unused_name(*codes: str) -> str:
     return next(name for name in names if name not in words)
 
 
-def _inputs(stmt: str, setup: str) -> tuple[str, ...]:
+def inputs_of(stmt: str, setup: str) -> tuple[str, ...]:
     """The variables of ``setup`` that ``stmt`` names, in the order in which it does.
 
     What a setup imports is a global of any statement.

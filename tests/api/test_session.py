@@ -93,7 +93,7 @@ def test_options_of_a_statement_are_spelled_as_on_the_command_line(engine: FakeE
         cpp.num_threads,
         cpp.autolabels.language.option,
     )
-    assert "backward" == python.autolabels.autograd.option
+    assert "forward+backward" == python.autolabels.autograd.option
 
 
 def test_a_statement_that_fails_raises(engine: FakeEngine) -> None:

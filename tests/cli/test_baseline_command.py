@@ -251,7 +251,7 @@ def test_what_is_for_measuring_is_refused_for_stored_runs(
     assert f"{option}: nothing is measured" in said
 
 
-# Showing and linting
+# Showing
 
 
 def test_a_baseline_is_shown(place: Workplace) -> None:
@@ -261,13 +261,14 @@ def test_a_baseline_is_shown(place: Workplace) -> None:
     assert place.shown.endswith("1 case\n")
 
 
-def test_doubts_have_an_exit_code(place: Workplace) -> None:
-    """A pattern that matches nothing is one."""
+def test_a_limit_that_matches_no_case_is_named(place: Workplace) -> None:
+    """Of the whole baseline: what is not selected is no mistake."""
     path = place.folder / "limits.yaml"
-    path.write_text("limits: [{only: Nix, hard: 1%}]\ndefault: {hard: 0.5%}")
+    path.write_text('limits: [{only: Nix, hard: 1%}, {only: "*/loose", hard: 1%}]')
+    place.check(BASE, f"--gate={path}", "--only", "*/tight")
 
-    assert 1 == place.call("lint", place.baseline, f"--gate={path}")
-    assert "a pattern matches no case: 1\n  Nix" in place.shown
+    assert f"Limits: no case of {place.baseline} matches Nix\n" in place.shown
+    assert "loose" not in place.shown
 
 
 # Comparing

@@ -46,9 +46,9 @@ def concluded(
 def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the last check handed on stays, and what was not measured is not missing."""
+    """What the last check handed on stays."""
     (tmp_path / "c.json").write_text("of the last check")
-    said = {"1 case\n": [SAME, MISSING], "1 of 1 case fail the limits\n": [WORSE]}
+    said = {"1 case\n": [SAME], "1 of 1 case fail the limits\n": [WORSE]}
     for expected, found in said.items():
         code = concluded(tmp_path, "c.json", "c.md", limits=LIMITS, found=found, interrupted=True)
         shown = capsys.readouterr()
@@ -78,7 +78,7 @@ def test_a_check_that_compared_nothing_does_not_pass(
 
 def test_limits_and_failures_have_their_own_codes(tmp_path: Path) -> None:
     """Though nothing was compared: that a limit or a case fails says more."""
-    by_limits = concluded(tmp_path, limits=Limits(fail_on_new=True), found=[OTHER_CODE])
+    by_limits = concluded(tmp_path, limits=Limits(fail_on_added=True), found=[OTHER_CODE])
 
     assert ExitCode.REGRESSION is by_limits
     assert ExitCode.CASES_FAILED is concluded(tmp_path, found=[BROKEN])

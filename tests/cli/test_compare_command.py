@@ -16,7 +16,7 @@ from tests.fakes import make_record, make_run
 
 COMMAND = ("compare",)
 BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}
-NEW = {"same": 1000, "worse": 1500, "better": 800, "new": 1000}
+NEW = {"same": 1000, "worse": 1500, "better": 800, "added": 1000}
 Files: TypeAlias = tuple[str, str]
 
 
@@ -31,9 +31,9 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Program) -> None:
     """Without a regression all is well, whatever got better or is on one side only."""
-    out = program.output(*files, *(f"--only=*/{name}" for name in ("same", "better", "new")))
+    out = program.output(*files, *(f"--only=*/{name}" for name in ("same", "better", "added")))
 
-    assert "3 cases: 1 same · 1 better · 1 new" in out
+    assert "3 cases: 1 same · 1 better · 1 added" in out
     assert 3 == program(*files).code
     more = ["--only", "*/worse", "--db", "/nowhere/runs.db"]  # files need none
     assert [0, 3] == [program(*files, "--min-effect", text, *more).code for text in ("60%", "49%")]
@@ -82,6 +82,24 @@ def test_a_stored_side_is_looked_up_before_the_other_is_measured(
     more = ["--definitions", "/nowhere.py", "--db", tmp_path / "runs.db", *args]
 
     assert message in program.error(name, "new", "--build", f"new={sys.executable}", *more)
+
+
+@pytest.mark.parametrize(
+    ("second", "more", "message"),
+    [
+        ("new.json", ["separate"], "--times: nothing is measured"),
+        (sys.executable, ["paired"], "--times: only one build is measured"),
+        (sys.executable, ["paired", "--no-times"], "--times and --no-times exclude each other"),
+    ],
+)
+def test_how_two_builds_are_timed_is_refused_where_they_are_not(
+    second: str, more: list[str], message: str, files: Files, tmp_path: Path, program: Program
+) -> None:
+    """What is stored was timed in its own way."""
+    new = files[1] if second == "new.json" else second
+    args = [files[0], new, "--db", tmp_path / "runs.db", "--definitions", "/nowhere.py"]
+
+    assert message in program.error(*args, "--times", *more)
 
 
 def test_definitions_select_among_what_is_stored(

@@ -14,7 +14,7 @@ from tests.process import ROOT
 
 COMMAND = ("generate",)
 FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"
-NET = ["--model", "small_models:net=Net", "--input", "1,4,8,8"]
+NET = ["small_models:net=Net", "--input", "1,4,8,8"]
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_models_become_a_file_of_definitions(folder: Path, program: Program) -> None:
     """What they share is in it once; a second time gives the same bytes."""
-    args = [*NET, "--model", "small_models:other_net=Other", "--output", "gen/two.py"]
+    args = [*NET, "small_models:other_net=Other", "--output", "gen/two.py"]
 
     lines = [" ".join(line.split()) for line in program.output(*args).splitlines()]
     first = (folder / "gen" / "two.py").read_bytes()
@@ -50,7 +50,7 @@ def test_architectures_of_transformers_share_layers(
     """With random weights, and nothing to download."""
     pytest.importorskip("transformers")
     monkeypatch.chdir(ROOT)
-    models = ["--model", "examples.models:bert", "--model", "examples.models:gpt2"]
+    models = ["examples.models:bert", "examples.models:gpt2"]
     inputs = ["--input", "input_ids=1,8:int64<1000"]
     out = program.output(*models, *inputs, "--output", tmp_path / "two.py")
     (shared,) = (line.split()[-1] for line in out.splitlines() if line.startswith("all "))
@@ -73,11 +73,11 @@ def test_a_file_that_exists_is_kept(folder: Path, program: Program) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--model", "small_models"], "is not a factory"),
+        (["small_models"], "is not a factory"),
         ([*NET, "--input", "Nat@1,3"], 'no model is named "Nat"'),
         ([*NET, "--output", "gen.txt"], "ends in .py"),
         (
-            ["--model", "no_such:net", "--output", "file/models.py"],
+            ["no_such:net", "--output", "file/models.py"],
             "--output file/models.py cannot be",
         ),
     ],
@@ -94,8 +94,8 @@ def test_what_is_wrong_is_reported_before_anything_starts(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--model", "no_such:net"], "no_such:net: ModuleNotFoundError: No module named 'no_such'"),
-        (["--model", "small_models:net"], "nothing says what its input is"),
+        (["no_such:net"], "no_such:net: ModuleNotFoundError: No module named 'no_such'"),
+        (["small_models:net"], "nothing says what its input is"),
     ],
 )
 def test_what_a_build_finds_wrong_is_one_message(

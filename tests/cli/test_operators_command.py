@@ -53,7 +53,7 @@ def test_the_installed_torch_has_operators_without_an_entry(
         (["list", "torch.ad"], "No operator matches 'torch.ad'. Near: torch.add"),
         (["coverage", "--build", "a=python3", "--build", "b=python3"], "needs one build"),
         (["sizes", "torch.fft.*"], "matches several operators"),
-        (["sizes", "torch.add", "--sizes", "9:1"], "is not a range of sizes"),
+        (["sizes", "torch.add", "9:1"], "is not a range of sizes"),
         (["sizes", "torch.rand"], "no shape to scale"),
         (["sizes", "torch.add", "--build", "a=python3", "--build", "b=python3"], "needs one build"),
     ],
@@ -68,9 +68,9 @@ def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Pro
 @pytest.mark.usefixtures("kept_engines")
 def test_an_operator_is_measured_over_a_range_of_sizes(program: Program, tmp_path: Path) -> None:
     """The counts, and a complexity that is linear."""
-    shapes = ["--input", "input=N", "--input", "other=N", "--sizes", "16:16384:8"]
+    shapes = ["--input", "input=N", "--input", "other=N"]
     modes = ["--language", "python", "--no-times", "--db", f"{tmp_path}/runs.db"]
-    sizes = ["operators", "sizes", "torch.add", *shapes, *modes]
+    sizes = ["operators", "sizes", "torch.add", "16:16384:8", *shapes, *modes]
     found = json.loads(program.output(*sizes, "--format", "json"))
 
     assert [16, 128, 1024, 8192] == [row["n"] for row in found["sizes"]]

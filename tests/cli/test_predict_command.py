@@ -33,7 +33,7 @@ def results(tmp_path: Path) -> str:
         ([], ["sum of layers 2 1 600 60.0%", "sum of layers 1 1 300 100.0%"]),
         (
             # The backward pass includes the forward pass.
-            ["--model", "Net", "--autograd", "backward"],
+            ["Net", "--autograd", "forward+backward"],
             ["sum of layers 2 1 1,400 100.0%"],
         ),
     ],
@@ -50,7 +50,7 @@ def test_all_models_of_a_run_are_predicted_or_one(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--model", "Nat"], 'has no model "Nat"'),
+        (["Nat"], 'has no model "Nat"'),
         (["--language", "c++"], "has no layers of Net, Other in c++, forward"),
     ],
 )
@@ -68,17 +68,17 @@ def test_a_model_without_backward_is_not_shown_as_one_with_it(
     path = tmp_path / "result.json"
     both = layer_record("one", cost(700), {"With": 1}, **BACKWARD)
     path.write_text(to_json(make_run(both, layer_record("two", cost(300), {"Without": 2}))))
-    for others in ([], ["--model", "With"]):
-        err = program.error(path, "--autograd", "backward", *others, "--model", "Without")
-        assert "has no layers of Without in python, backward" in err
+    for others in ([], ["With"]):
+        err = program.error(path, "--autograd", "forward+backward", *others, "Without")
+        assert "has no layers of Without in python, forward+backward" in err
         assert "--backward" in err
     # Where none is asked for by its name, it does not hide those that were measured so.
-    answer = program(path, "--autograd", "backward")
+    answer = program(path, "--autograd", "forward+backward")
 
     assert 0 == answer.code
     assert "With" in answer.out
     assert "Without" not in answer.out
-    assert "result.json has no layers of Without in python, backward\n" == answer.err
+    assert "result.json has no layers of Without in python, forward+backward\n" == answer.err
 
 
 def test_a_run_of_other_cases_has_nothing_to_predict(tmp_path: Path, program: Program) -> None:

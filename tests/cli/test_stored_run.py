@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 
+from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.run_command import exit_code_of
-from instruction_counts.cli.stored_run import go_on, saved
+from instruction_counts.cli.stored_run import go_on, interrupted_comparison, saved
 from instruction_counts.domain.records import Run
+from instruction_counts.session.comparing import Compared
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
+from tests.builders import side
 from tests.fakes import failed, make_order, make_record, make_run
 
 ONE, OTHER = make_run(make_record("a")), make_run(make_record("b"))
@@ -74,3 +78,26 @@ def test_the_exit_code_is_that_of_what_was_asked_for() -> None:
         exit_code_of(MeasuredRun(run, asked)) for asked in orders
     ]
     assert ExitCode.ERROR is exit_code_of(MeasuredRun(run, orders[0], is_stored=False))
+
+
+@pytest.mark.parametrize(
+    ("run_id", "measured", "expected"),
+    [
+        (7, ("base", "new"), ["compare 7", f"{EXPORT} FILE.json, then "]),
+        (7, ("new",), ["compare 'old run' 7", f"{EXPORT} FILE.json, then "]),
+        # Nothing stores it.
+        (None, ("base", "new"), []),
+    ],
+)
+def test_an_interrupted_comparison_says_what_is_kept(
+    run_id: int | None, measured: tuple[str, ...], expected: list[str]
+) -> None:
+    """How to see it again, and how to measure the rest."""
+    base, new = side(), attrs.evolve(side(), run_id=7)
+    found = compare(attrs.evolve(base, run_id=run_id) if len(measured) == 2 else base, new)
+    compared = Compared(found, interrupted=True, run_id=run_id, measured=measured)
+    first, *others = interrupted_comparison(compared, ["old run", "new"]).splitlines()
+
+    assert "Interrupted: this is what was found so far; no file was written." == first
+    assert len(expected) == len(others)
+    assert all(text in line for text, line in zip(expected, others, strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -30,31 +29,21 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
     [
         (
             ["x + y", "-s", "x = 1", "--setup", "y = 2"],
-            Statements(("x + y",), py_setup="x = 1\ny = 2"),
+            Statements(("x + y",), setup="x = 1\ny = 2"),
         ),
         # With --cpp the setup is C++, too.
         (
             ["x + y;", "--cpp", "-s", "int x;", "-s", "int y;", "--global-setup", "#include <map>"],
             Statements(
                 *(("x + y;",), True),
-                cpp_setup="int x;\nint y;",
+                setup="int x;\nint y;",
                 global_setup="#include <map>",
-            ),
-        ),
-        # A twin has a setup of its own.
-        (
-            [
-                *("x", "y", "--cpp-stmt", "x;", "--cpp-stmt", "y;"),
-                *("-s", "x = y = 1", "--cpp-setup", "int x, y;"),
-            ],
-            Statements(
-                ("x", "y"), cpp_stmts=("x;", "y;"), py_setup="x = y = 1", cpp_setup="int x, y;"
             ),
         ),
         # Modes, several of each, once.
         (
             [
-                *("x", "--backward", "--gradient", "g", "--signature", "f(x) -> x"),
+                *("x", "--backward", "--signature", "f(x) -> x"),
                 *("--runtime", "eager", "--runtime", "TorchScript"),
                 *("--num-threads", "2", "--num-threads", "1", "--num-threads", "2"),
             ],
@@ -63,12 +52,11 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
                 signature="f(x) -> x",
                 runtimes=("eager", "torchscript"),
                 autograd=True,
-                gradient="g",
                 num_threads=(2, 1),
             ),
         ),
     ],
-    ids=["Python", "C++", "both", "modes"],
+    ids=["Python", "C++", "modes"],
 )
 def test_statements_are_typed_as_for_timeit(words: list[str], expected: Statements) -> None:
     """With the lines of their setup."""
@@ -78,17 +66,13 @@ def test_statements_are_typed_as_for_timeit(words: list[str], expected: Statemen
 def test_a_dash_is_standard_input() -> None:
     """For a statement, or a line of a setup."""
     assert ("z = 'é'\n",) == typed("-", stdin="z = 'é'\n".encode()).stmts
-    assert "a = 1\nb = 2\n" == typed("x", "-s", "a = 1", "-s", "-", stdin=b"b = 2\n").py_setup
+    assert "a = 1\nb = 2\n" == typed("x", "-s", "a = 1", "-s", "-", stdin=b"b = 2\n").setup
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("x", "--cpp", "--cpp-stmt", "x;"), "--cpp-stmt and --cpp exclude each other"),
-        (("x", "--cpp", "--cpp-setup", "x;"), "--cpp-setup and --cpp exclude each other"),
-        (("x", "--cpp-setup", "int x;"), "--cpp-setup is for --cpp-stmt"),
         (("x", "--global-setup", "#include <map>"), r"--global-setup is for C\+\+"),
-        (("x", "--gradient", "g"), "--gradient is for --backward"),
         (("-", "-s", "-"), "standard input can be read once"),
         (("-",), "not UTF-8 text"),
     ],
@@ -103,34 +87,32 @@ def test_what_contradicts_itself_is_refused(args: tuple[str, ...], message: str)
     ("args", "message"),
     [
         ([""], 'a statement is empty\n  Give its code: instruction-counts time "x + y"'),
-        (["x", "--save", "a"], "one of them is missing"),
-        (["x", "--definitions", "a.py"], "one of them is missing"),
-        (["x", "--save", "/", "--definitions", "a.py"], '--save: "/" is no label'),
-        (["x", "--save", "a//b", "--definitions", "a.py"], '--save: "a//b" is no label'),
-        (["x", "--save", "a", "--definitions", "pipe.py"], "is not a file that can be written"),
         (["x += 1", "--backward"], "the statement ends without a value: x += 1"),
         (["x", "--build", HERE, "--build", f"a={HERE}"], "time needs one build, not several: "),
     ],
 )
 def test_a_mistake_is_reported_before_anything_is_measured(
-    args: list[str], message: str, program: Program, tmp_path: Path
+    args: list[str], message: str, program: Program
 ) -> None:
     """In one message, with the remedy."""
-    os.mkfifo(tmp_path / "pipe.py")  # reading it would wait for ever
-    given = [str(tmp_path / arg) if arg == "pipe.py" else arg for arg in args]
-
-    assert message in program.error("time", *given)
+    assert message in program.error("time", *args)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
 @pytest.mark.usefixtures("kept_engines")
-def test_two_statements_are_measured_compared_and_saved(tmp_path: Path, program: Program) -> None:
-    """For real; what was saved is run by ``run``, and costs the same."""
+def test_two_statements_are_measured_and_compared(tmp_path: Path, program: Program) -> None:
+    """For real; as cases of a file they cost the same."""
     path = tmp_path / "cases.py"
+    path.write_text(
+        "from core.api import GroupedSetup, GroupedStmts\n"
+        "SETUP = GroupedSetup('x = torch.ones(4, 4)\\ny = x + 1')\n"
+        "STMTS = ('x + y', 'torch.add(x, y)')\n"
+        "BENCHMARKS = {stmt: GroupedStmts(stmt, setup=SETUP) for stmt in STMTS}\n"
+    )
     answer = program(
         *("time", "x + y", "torch.add(x, y)", "-s", "x = torch.ones(4, 4)", "-s", "y = x + 1"),
-        *("--no-times", "--format", "json", "--save", "Mine", "--definitions", path),
+        *("--no-times", "--format", "json"),
     )
     assert 0 == answer.code, answer.err
 

@@ -61,7 +61,7 @@ def test_an_unknown_language_is_refused(value: object) -> None:
     [
         (Language, ["python", "c++"]),
         (RuntimeMode, ["eager", "torchscript", "compiled", "explicit"]),
-        (AutogradMode, ["forward", "backward", "explicit"]),
+        (AutogradMode, ["forward", "forward+backward", "explicit"]),
     ],
 )
 def test_modes_are_spelled_as_people_write_them(kind: Any, expected: list[str]) -> None:

@@ -87,17 +87,17 @@ NOT_COUNTED = attrs.evolve(
 )
 OTHER_OUTPUT = attrs.evolve(DIFFERS, reason=Reason.OUTPUT_DIFFERS)
 FAILED = attrs.evolve(NOT_COUNTED, verdict=Verdict.FAILED, reason=Reason.FAILED_IN_NEW)
-NEW = Difference(key("add"), None, None, Verdict.NEW, Reason.ONLY_IN_NEW)
-MISSING = attrs.evolve(NEW, verdict=Verdict.MISSING, reason=Reason.ONLY_IN_BASE)
+ADDED = Difference(key("add"), None, None, Verdict.ADDED, Reason.ONLY_IN_NEW)
+MISSING = attrs.evolve(ADDED, verdict=Verdict.MISSING, reason=Reason.ONLY_IN_BASE)
 
 
 @pytest.mark.parametrize(
     ("compared", "by_default", "failing"),
     [
-        (NEW, Level.UNGUARDED, {"fail_on_new"}),
+        (ADDED, Level.UNGUARDED, {"fail_on_added"}),
         (MISSING, Level.UNGUARDED, {"fail_on_missing"}),
         # Else any edit would take a case out of the gate.
-        (OTHER_CODE, Level.UNGUARDED, {"fail_on_new"}),
+        (OTHER_CODE, Level.UNGUARDED, {"fail_on_added"}),
         (NOT_COUNTED, Level.UNGUARDED, {"fail_on_missing"}),
         (OTHER_OUTPUT, Level.SOFT, {"fail_on_output"}),
         (FAILED, Level.UNGUARDED, set()),
@@ -108,7 +108,7 @@ def test_what_has_no_two_counts_is_reported(
 ) -> None:
     """It fails where that is asked for, as it is of outputs unless they are exempted."""
     assert Limits().fail_on_output
-    for name in ("fail_on_new", "fail_on_missing", "fail_on_output"):
+    for name in ("fail_on_added", "fail_on_missing", "fail_on_output"):
         limits = Limits(**{"fail_on_output": False, name: True})
         expected = Level.FAILS if name in failing else by_default
         assert expected is apply_limits(comparison(compared), limits).findings[0].level

@@ -114,7 +114,7 @@ def test_of_a_cell_the_line_is_setup(notebook: Notebook) -> None:
         ("--setup 'x", "No closing quotation"),
         ("-", "no standard input"),
         ("--setup - x", "no standard input"),
-        ("--cpp --cpp-stmt x x", "--cpp-stmt and --cpp exclude each other"),
+        ("--global-setup g x", "--global-setup is for C++"),
         ("--build a=/bin/sh --build b=/bin/sh x", "%icount needs one build"),
     ],
 )
@@ -210,10 +210,10 @@ def test_options_are_those_of_time() -> None:
     cpp = request("--cpp --global-setup '#include <map>' auto x = 1;", "x + 1;\n").asked
 
     assert (True, False) == (line.returned, line.measuring.times)
-    assert Statements(("x.sum()",), py_setup="x = 1", num_threads=(2,), autograd=True) == line.asked
-    assert Statements(("z = y\nz + 1",), py_setup="x = 1\ny = x") == python
+    assert Statements(("x.sum()",), setup="x = 1", num_threads=(2,), autograd=True) == line.asked
+    assert Statements(("z = y\nz + 1",), setup="x = 1\ny = x") == python
     assert cpp == Statements(
-        ("x + 1;",), is_cpp=True, cpp_setup="auto x = 1;", global_setup="#include <map>"
+        ("x + 1;",), is_cpp=True, setup="auto x = 1;", global_setup="#include <map>"
     )
 
 

@@ -127,7 +127,10 @@ def layouts_of(pairs: list[tuple[int, int]] | None) -> Layouts | None:
     [
         ((Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD, 1), ""),
         ((Language.CPP, RuntimeMode.JIT, AutogradMode.FORWARD, 1), " · C++ · TorchScript"),
-        ((Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD_BACKWARD, 1), " · backward"),
+        (
+            (Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD_BACKWARD, 1),
+            " · forward+backward",
+        ),
         ((Language.PYTHON, RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, 2), " · 2 threads"),
     ],
 )

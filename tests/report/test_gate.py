@@ -10,9 +10,9 @@ from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.limits import Doubt, Limits, Rule
+from instruction_counts.gate.limits import Limits, Rule
 from instruction_counts.report import gate as report
-from instruction_counts.report.document import Block, Document
+from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import junit, terminal
 from tests.builders import comparison, counted, cpp, difference, key, side
 
@@ -26,7 +26,7 @@ CASES = (
     difference(1000, 500, verdict=Verdict.BETTER, label="better"),
     difference(1000, 1001, verdict=Verdict.AMBIGUOUS, label="ambiguous"),
     difference(1000, 1000, verdict=Verdict.SAME, label="same"),
-    Difference(key("new"), None, None, Verdict.NEW, Reason.ONLY_IN_NEW),
+    Difference(key("new"), None, None, Verdict.ADDED, Reason.ONLY_IN_NEW),
 )
 VERDICT = (
     "FAILS: 2 of 9 cases fail the limits; 1 at the edge of a hard limit; "
@@ -175,18 +175,3 @@ def test_what_is_learnt_of_noise_is_reported_too() -> None:
 
     assert "    why  keeps its count; its noise is better known" in found
     assert "Counts kept, as they differ by noise alone: 1 case" in found
-
-
-def test_remarks_name_some_of_what_they_are_about() -> None:
-    """And what to do; patterns as they are written."""
-    about = tuple(key(str(number)) for number in range(7))
-    problems = {Doubt.NO_LIMIT: about, Doubt.NO_MATCH: (Rule(only="Nix/*"),)}
-    document = report.lint_document(problems, "b.json")
-    limits, pattern = document.sections
-    assert isinstance(limits, Block)
-    assert isinstance(pattern, Block)
-
-    assert ("cases without a hard limit: 7", 7) == (limits.title, len(limits.lines))
-    assert "… 2 more" == limits.lines[-2].text
-    assert "Nix/*" == pattern.lines[0].text
-    assert "b.json: no problems found" == report.lint_document({}, "b.json").answer[0].text

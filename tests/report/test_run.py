@@ -56,7 +56,7 @@ torch 2.13.0+cpu · Python 3.11.7 · A Processor · valgrind-3.19.0
                                 instr    time       instr    time
 Pointwise
   Math / add                    8,899  2.2 us  ±7%  8,899  2.2 us  ±7%
-    backward                    8,899  2.2 us  ±7%
+    forward+backward            8,899  2.2 us  ±7%
 MatMul                         failed
 Times                               –  2.2 us  ±7%
 x[0, 1:[red]], 64 threads  ~1,234,567  2.2 us  ±7%

@@ -147,6 +147,20 @@ def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
     ]
 
 
+def test_what_an_interrupt_kept_from_being_measured_is_not_missing() -> None:
+    """Nobody knows what it costs: the comparison is of the other cases."""
+    used = {"base": FakeEngine(), "new": FakeEngine({("b",): [KeyboardInterrupt()]})}
+    with fake_engines(used):
+        measured = measure_and_judge(
+            *(runner_of("base", "new"), CASES, ComparisonRequest(Given())),
+            lambda sides: compare(*sides.values()),
+            None,
+        )
+
+    assert measured.interrupted
+    assert ["a"] == [found.key.label[0] for found in measured.comparison.differences]
+
+
 @pytest.mark.parametrize(
     ("measured", "layouts", "is_verified"),
     [

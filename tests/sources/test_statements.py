@@ -15,7 +15,7 @@ from instruction_counts.sources.statements import (
     cases_of,
     cpp_output_of,
     groups_of,
-    signature_of,
+    inputs_of,
     unused_name,
     with_output,
 )
@@ -36,7 +36,7 @@ def titles(*stmts: str, **asked: Any) -> list[str]:
 
 def test_a_statement_is_python_eager_and_forward() -> None:
     """Unless something else is said, and as it is typed."""
-    (case,) = cases("x + y", py_setup=SETUP)
+    (case,) = cases("x + y", setup=SETUP)
 
     assert "x + y · Python · Eager · Forward" == case.title
     assert ("x + y", SETUP) == (case.timer_args.stmt, case.timer_args.setup)
@@ -50,40 +50,38 @@ def test_a_statement_is_called_by_its_first_line() -> None:
     assert [("f",), ("f (2)",), ("f (3)",)] == [case.label for case in cases("f", "f (2)", "f")]
 
 
-def test_a_twin_in_cpp_is_of_the_same_definition() -> None:
-    """By their places; what has no twin stands alone."""
-    assert [
-        "a · Python · Eager · Forward",
-        "a · C++ · Eager · Forward",
-        "b · Python · Eager · Forward",
-    ] == titles("a", "b", cpp_stmts=("a;",))
-    assert ["a; · C++ · Eager · Forward"] == titles("a;", is_cpp=True)
+def test_a_statement_is_cpp_where_that_is_said() -> None:
+    """And so is its setup, while what belongs to the top of the file stands there."""
+    (case,) = cases("a;", is_cpp=True, setup="int a = 1;", global_setup="#include <map>")
+
+    assert "a; · C++ · Eager · Forward" == case.title
+    assert "int a = 1;" == case.timer_args.setup
+    assert "#include <map>" == case.timer_args.global_setup
 
 
 def test_modes_replace_the_usual_ones() -> None:
     """Each that is asked for, and nothing beside it."""
     assert ["z = x · Python · Eager · Forward + Backward · 2 threads"] == titles(
-        "z = x", py_setup=SETUP, autograd=True, num_threads=(2,)
+        "z = x", setup=SETUP, autograd=True, num_threads=(2,)
     )
     assert [
         "x · Python · Eager · Forward",
         "x · Python · TorchScript · Forward",
-    ] == titles("x", py_setup=SETUP, runtimes=("torchscript", "eager"))
+    ] == titles("x", setup=SETUP, runtimes=("torchscript", "eager"))
 
 
 def test_the_backward_pass_begins_at_what_the_statement_computes() -> None:
-    """In both languages at the same name, which either may give."""
-    codes = [
-        case.timer_args.stmt
-        for case in cases("x + y", cpp_stmts=("auto w = x + y;",), py_setup=SETUP, autograd=True)
-    ]
+    """At a name of ours in Python, and in C++ at what the statement assigns."""
+    (python,) = cases("x + y", setup=SETUP, autograd=True)
+    (cpp,) = cases("auto w = x + y;", is_cpp=True, autograd=True)
 
-    assert ["w = x + y\nw.backward()", "auto w = x + y;\nw.backward();"] == codes
+    assert "result = x + y\nresult.backward()" == python.timer_args.stmt
+    assert "auto w = x + y;\nw.backward();" == cpp.timer_args.stmt
 
 
 def test_a_scripted_statement_gets_its_inputs() -> None:
     """From the setup."""
-    (case,) = cases("x + y", py_setup=SETUP, runtimes=("torchscript",))
+    (case,) = cases("x + y", setup=SETUP, runtimes=("torchscript",))
 
     assert "result = jit_model(x, y)" == case.timer_args.stmt
     assert "def f(x, y):\n    result = x + y\n    return result" in (case.model_source or "")
@@ -102,25 +100,24 @@ def test_an_empty_statement_is_refused(stmt: str) -> None:
     with pytest.raises(UsageError, match="a statement is empty"):
         groups_of(Statements((stmt,)))
     with pytest.raises(UsageError, match="a statement is empty"):
-        groups_of(Statements(("x",), cpp_stmts=(stmt,)))
+        groups_of(Statements((stmt,), is_cpp=True))
 
 
 @pytest.mark.parametrize(
-    ("stmts", "asked", "message"),
+    ("stmt", "is_cpp", "message"),
     [
-        (("x += 1",), {}, r'ends without a value: x \+= 1\n .*"z = x \+ y".*--signature'),
-        (("x;",), {"cpp_stmts": ("{ x; }",)}, r'ends without a value: { x; }\n .*"auto z'),
-        (("a = x",), {"cpp_stmts": ("auto b = x;",)}, "differently: a and b"),
-        (("x +",), {}, "the statement is not valid Python, line 1"),
-        (("a\0b",), {}, "the statement is not valid Python: "),
+        ("x += 1", False, r'ends without a value: x \+= 1\n .*"z = x \+ y".*--signature'),
+        ("{ x; }", True, r'ends without a value: { x; }\n .*"auto z'),
+        ("x +", False, "the statement is not valid Python, line 1"),
+        ("a\0b", False, "the statement is not valid Python: "),
     ],
 )
 def test_a_statement_without_an_output_has_no_backward_pass(
-    stmts: tuple[str, ...], asked: dict[str, Any], message: str
+    stmt: str, is_cpp: bool, message: str
 ) -> None:
     """The error says what to write."""
     with pytest.raises(UsageError, match=message):
-        groups_of(Statements(stmts, **{"autograd": True, "runtimes": ("torchscript",), **asked}))
+        groups_of(Statements((stmt,), is_cpp=is_cpp, autograd=True))
 
 
 def test_what_contradicts_itself_is_an_error_of_the_definition() -> None:
@@ -171,21 +168,20 @@ def test_the_output_in_cpp_is_what_it_assigns_last(stmt: str, expected: str | No
 @pytest.mark.parametrize(
     ("stmt", "setup", "expected"),
     [
-        ("z = x + y", "x = 1; y = x", "f(x, y) -> z"),
-        ("z = y(x)", "import math as x\ny = 1", "f(y) -> z"),
-        ("z = b + b + a", "a, (b, c) = 1, (2, 3)", "f(b, a) -> z"),
-        ("x += y", "x = y = 1", "f(x, y) -> z"),
-        ("z = torch.ones(1)", "x = 1", "f() -> z"),
-        ("z = [i for i in x]", "x = i = 1", "f(i, x) -> z"),
-        ("z = x", "x = (", "f() -> z"),
-        (None, "x = 1", "f() -> z"),
+        ("z = x + y", "x = 1; y = x", ("x", "y")),
+        ("z = y(x)", "import math as x\ny = 1", ("y",)),
+        ("z = b + b + a", "a, (b, c) = 1, (2, 3)", ("b", "a")),
+        ("x += y", "x = y = 1", ("x", "y")),
+        ("z = torch.ones(1)", "x = 1", ()),
+        ("z = [i for i in x]", "x = i = 1", ("i", "x")),
+        ("z = x", "x = (", ()),
     ],
 )
 def test_the_inputs_are_what_is_read_of_the_setup(
-    stmt: str | None, setup: str, expected: str
+    stmt: str, setup: str, expected: tuple[str, ...]
 ) -> None:
     """In the order in which they are read; imports are globals."""
-    assert expected == signature_of(stmt, setup, "z")
+    assert expected == inputs_of(stmt, setup)
 
 
 def test_an_output_never_takes_the_name_of_something_else() -> None:

@@ -37,8 +37,10 @@ class Verdict(enum.Enum):
     WORSE = "worse"
     AMBIGUOUS = "ambiguous"
     INCOMPARABLE = "incomparable"
-    NEW = "new"
+    ADDED = "added"
+    """Only in new."""
     MISSING = "missing"
+    """Only in base."""
     FAILED = "failed"
 
 
@@ -334,7 +336,7 @@ def _without_counts(
 ) -> tuple[Verdict, Reason] | None:
     """The verdict where counts do not decide; None where they do."""
     if base is None:
-        return Verdict.NEW, Reason.ONLY_IN_NEW
+        return Verdict.ADDED, Reason.ONLY_IN_NEW
     if new is None:
         return Verdict.MISSING, Reason.ONLY_IN_BASE
     outcomes = base.outcome, new.outcome

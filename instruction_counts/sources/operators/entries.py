@@ -248,7 +248,7 @@ class Stated:
     scale: Mapping[str, tuple[Count | Literal["N"], ...]] = attrs.field(factory=dict)
     """How inputs grow over a range of sizes; nothing grows them by a rule."""
     sizes: str = ""
-    """The range that is usual, as ``--sizes`` has it; empty goes by the elements of the inputs."""
+    """The range that is usual, as ``operators sizes`` takes it; empty goes by the inputs."""
     note: Text = ""
 
 

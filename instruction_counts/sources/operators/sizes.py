@@ -58,7 +58,7 @@ def check_sizes(templates_: Mapping[str, Template], sizes: Sequence[int]) -> Non
         if math.prod(shape) > _MOST_ELEMENTS:
             raise UsageError(
                 f"{name} would have {math.prod(shape):,} elements at N = {max(sizes):,}",
-                f"The maximum is {_MOST_ELEMENTS:,}: reduce --sizes.",
+                f"The maximum is {_MOST_ELEMENTS:,}: choose smaller sizes.",
             )
 
 
@@ -79,7 +79,7 @@ def sizes_in(text: str) -> tuple[int, ...]:
         found = [int(part) for part in text.split(",")]
     if not found or sorted(set(found)) != found or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
         raise UsageError(
-            f"--sizes {quoted(text)} is not a range of sizes between 1 and {_MOST_ELEMENTS:,}",
+            f"{quoted(text)} is not a range of sizes between 1 and {_MOST_ELEMENTS:,}",
             "For example: 16:65536, 16:4096:2 or 10,100",
         )
     return tuple(found)

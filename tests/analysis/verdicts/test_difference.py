@@ -174,7 +174,7 @@ BAD, SKIPPED = record(1, outcome=failed()), record(1, outcome=Outcome(Status.SKI
 @pytest.mark.parametrize(
     ("base", "new", "reason"),
     [
-        (None, record(1), (Verdict.NEW, Reason.ONLY_IN_NEW)),
+        (None, record(1), (Verdict.ADDED, Reason.ONLY_IN_NEW)),
         (record(1), None, (Verdict.MISSING, Reason.ONLY_IN_BASE)),
         (record(1), BAD, (Verdict.FAILED, Reason.FAILED_IN_NEW)),
         (BAD, record(1), (Verdict.FAILED, Reason.FAILED_IN_BASE)),

@@ -147,7 +147,7 @@ def test_no_instruction_is_counted_twice(cases: list[Difference]) -> None:
     assert all(len(shared.causes) > 1 for shared in found.every)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.SAME, Verdict.NEW])
+@pytest.mark.parametrize("verdict", [Verdict.SAME, Verdict.ADDED])
 def test_cases_that_did_not_change_take_part_in_nothing(verdict: Verdict) -> None:
     """What moved in them is below what is reported."""
     cases = [case(f"{n}", 2, native("f", 2), verdict=verdict) for n in range(5)]

@@ -38,7 +38,7 @@ TRACES = [
 
 def written(*traces: ModelTrace, mode: TraceMode | None = None, folder: Path = Path("gen")) -> str:
     """The file of these models."""
-    command = ["--model", "models:Net", "--input", "x=1:int64<5"]
+    command = ["models:Net", "--input", "x=1:int64<5"]
     return definition_file(traces, unique_layers(traces), mode or TraceMode(), command, folder)
 
 
@@ -65,7 +65,7 @@ def test_the_head_says_how_to_write_it_again() -> None:
     head = ast.get_docstring(ast.parse(written(make_trace('a"""b\\n"', (ADD, ""))))) or ""
 
     assert head.startswith('The unique layers of a"""b\\n": 1 for 1 calls.')
-    assert head.endswith("instruction-counts generate --model models:Net --input 'x=1:int64<5'")
+    assert head.endswith("instruction-counts generate models:Net --input 'x=1:int64<5'")
 
 
 def test_the_file_is_formatted(tmp_path: Path) -> None:
