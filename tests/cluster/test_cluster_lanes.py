@@ -31,6 +31,7 @@ from tests.process import ROOT
 from tests.waiting import comes_true
 
 dask = pytest.importorskip("dask")
+pytestmark = pytest.mark.slow
 pytest.importorskip("distributed")
 BASE, NEW = (Build(name, sys.executable) for name in ("base", "new"))
 
