@@ -182,10 +182,10 @@ def _definitions(
     shape: tuple[str, ...],
     dtype: tuple[str, ...],
     inputs: tuple[str, ...],
-    device: tuple[str, ...],
+    devices: tuple[str, ...],
 ) -> Definitions | None:
     if not operators:
-        shapes = {"--shape": shape, "--dtype": dtype, "--input": inputs, "--device": device}
+        shapes = {"--shape": shape, "--dtype": dtype, "--input": inputs, "--device": devices}
         for name, given in {"--operators-file": operators_file, **shapes}.items():
             if given:
                 raise UsageError(f"{name} is for operators", "Name some: --operators torch.add")
@@ -199,7 +199,7 @@ def _definitions(
         shapes=shape,
         dtypes=dtype,
         inputs=source.shapes_of(inputs),
-        devices=device,
+        devices=devices,
         file=operators_file,
         note=console.note,
     )
@@ -230,7 +230,13 @@ definitions_options = gathered(
             *("--dtype", DTYPES, "dtype of the operator's inputs."), metavar="DTYPE", multiple=True
         ),
         several("--input inputs", "NAME=SIZES", "Shape of one of the inputs: input=32,3,256,256."),
-        choice("--device", DEVICES, "Where its tensors are.", metavar="DEVICE", multiple=True),
+        choice(
+            "--device devices",
+            DEVICES,
+            "Where the tensors of operators are.",
+            metavar="DEVICE",
+            multiple=True,
+        ),
     ),
     _definitions,
 )
