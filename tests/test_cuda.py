@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from instruction_counts import cli
+from instruction_counts.domain.metrics import OF_CUDA
 
 VARIABLE = "CUDA_BUILD"
 BUILD = os.environ.get(VARIABLE, "")
@@ -94,6 +95,28 @@ def test_launching_costs_more_than_calling_a_kernel(outcomes: dict[tuple[str, ..
     )
 
     assert cpu < cuda
+
+
+@pytest.mark.parametrize("language", ["python", "c++"])
+def test_what_is_asked_of_cuda_is_told(outcomes: dict[tuple[str, ...], Any], language: str) -> None:
+    """A kernel, for a block of memory that torch has; nobody waits."""
+    asked = outcomes["add/cuda", language, "forward"]["metrics"]
+
+    assert {
+        "launches": 1,
+        "synchronisations": 0,
+        "copies": 0,
+        "library_calls": 0,
+        "cuda_allocations": 0,
+        "cached_blocks": 1,
+    } == {metric.name: asked[metric.name] for metric in OF_CUDA}
+
+
+def test_a_case_on_the_cpu_asks_nothing_of_cuda(outcomes: dict[tuple[str, ...], Any]) -> None:
+    """It has no such metrics."""
+    names = {metric.name for metric in OF_CUDA}
+
+    assert set() == names & outcomes["add/cpu", "python", "forward"]["metrics"].keys()
 
 
 def test_there_are_no_times(outcomes: dict[tuple[str, ...], Any]) -> None:

@@ -329,6 +329,7 @@ class Shim:
         # What steadies Python: the cache where cases are counted, and names that stay in place.
         self.method_cache: Any = None
         self.names: List[str] = []
+        self.stand_ins: Sequence[str] = ()
         self.on_device: List[Any] = []
         self.holds_counters = False
         # Whether children begin to count by themselves, after what is not to be instrumented.
@@ -437,6 +438,7 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     import torch.utils.benchmark
 
     if "stand_ins" in request:
+        shim.stand_ins = request["stand_ins"]
         shim.on_device = _settle_on_stand_ins(torch)
     _import_what_comes_late(torch)
     if request["prepares"]:

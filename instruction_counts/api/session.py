@@ -56,6 +56,8 @@ class StatementOptions(TypedDict, total=False):
     signature: str
     """``f(x, y) -> z``, where it cannot be derived."""
     num_threads: int
+    device: str
+    """``"cpu"`` or ``"cuda"``: where the tensors are; the code knows it as ``device``."""
 
 
 class Session:

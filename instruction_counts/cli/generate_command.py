@@ -12,6 +12,7 @@ from instruction_counts.cli.options import (
     FILE,
     build_options,
     choice,
+    device_option,
     flag,
     gathered,
     only_build,
@@ -44,6 +45,7 @@ from instruction_counts.sources.models.layers import TraceMode
             default="modules",
         ),
         flag("--real-data", "Run models on random values, not on shapes alone."),
+        device_option,
     ),
     TraceMode,
 )

@@ -21,7 +21,7 @@ _GROUPS = {
     "Results": ("output", "form", "limit", "resume", "on_step", "db"),
     "Options": (),
     "Advanced": (
-        *("operators_file", "shape", "dtype", "inputs"),
+        *("operators_file", "shape", "dtype", "inputs", "devices"),
         *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
         *("lanes", "shard", "balance", "counts", "timing", "signature"),
         *("callgrind_out", "resources", "allow_different", "db"),

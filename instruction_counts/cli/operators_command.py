@@ -12,11 +12,11 @@ from instruction_counts.cli.help import Group
 from instruction_counts.cli.measuring import Asked, asking, counting_options
 from instruction_counts.cli.options import (
     build_options,
-    choice,
     limit_option,
     mode_options,
     only_build,
     operators_file_option,
+    overrides_options,
     several,
     store_option,
 )
@@ -27,7 +27,6 @@ from instruction_counts.report import operators as report
 from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators import catalogue
 from instruction_counts.sources.operators.calls import Overrides
-from instruction_counts.sources.operators.entries import DTYPES
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 from instruction_counts.storage.store import Store
@@ -75,7 +74,7 @@ def coverage(
     "Shape of one input, with N in it: input=N,64. Default: what the entry suggests, or else the "
     "first size of the first input is N, wherever it occurs.",
 )
-@choice("--dtype", DTYPES, "dtype of the inputs  [default: float32]", metavar="DTYPE")
+@overrides_options
 @asking(mode_options, build_options, counting_options, store_option)
 @output_options()
 def sizes(
@@ -83,7 +82,7 @@ def sizes(
     operators_file: Path | None,
     sizes_text: str | None,
     inputs: tuple[str, ...],
-    dtype: str | None,
+    overrides: Overrides,
     asked: Asked,
     outputs: Outputs,
 ) -> ExitCode:
@@ -107,7 +106,7 @@ def sizes(
             *(operator, asked.how.selection, build, asked.how.settings, store, console),
             sizes=sizes_text or "",
             scale=inputs,
-            overrides=Overrides(dtypes=(dtype,) if dtype else ()),
+            overrides=overrides,
             file=operators_file,
         )
     outputs.write(report.sizes(found))

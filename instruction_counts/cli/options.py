@@ -12,6 +12,7 @@ import click
 
 from instruction_counts.builds.configured import named_builds
 from instruction_counts.cli import console
+from instruction_counts.core.devices import DEVICES
 from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import seconds_of
@@ -20,6 +21,7 @@ from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.sources.definitions import STANDARD, Definitions
+from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import DTYPES, VARIANTS
 from instruction_counts.sources.registry import file_source
 from instruction_counts.system.program import DATABASE_VARIABLE
@@ -148,6 +150,23 @@ _ONLY = several("--only", "GLOB", "Cases whose label matches: 'Pointwise/*/add'.
 case_options = gathered("selection", (_ONLY, *_MODES), Selection)
 """The same, and ``--only``."""
 
+device_option = choice("--device", DEVICES, "Where the tensors are.", metavar="DEVICE")
+
+
+def _overrides(dtype: str | None, device: str | None) -> Overrides:
+    return Overrides(dtypes=(dtype,) if dtype else (), devices=(device,) if device else ())
+
+
+overrides_options = gathered(
+    "overrides",
+    (
+        choice("--dtype", DTYPES, "dtype of the inputs  [default: float32]", metavar="DTYPE"),
+        device_option,
+    ),
+    _overrides,
+)
+"""What is asked for in place of what the entry of one operator says; it gets ``overrides``."""
+
 operators_file_option = option(
     "--operators-file",
     "FILE",
@@ -163,9 +182,10 @@ def _definitions(
     shape: tuple[str, ...],
     dtype: tuple[str, ...],
     inputs: tuple[str, ...],
+    devices: tuple[str, ...],
 ) -> Definitions | None:
     if not operators:
-        shapes = {"--shape": shape, "--dtype": dtype, "--input": inputs}
+        shapes = {"--shape": shape, "--dtype": dtype, "--input": inputs, "--device": devices}
         for name, given in {"--operators-file": operators_file, **shapes}.items():
             if given:
                 raise UsageError(f"{name} is for operators", "Name some: --operators torch.add")
@@ -179,6 +199,7 @@ def _definitions(
         shapes=shape,
         dtypes=dtype,
         inputs=source.shapes_of(inputs),
+        devices=devices,
         file=operators_file,
         note=console.note,
     )
@@ -209,6 +230,13 @@ definitions_options = gathered(
             *("--dtype", DTYPES, "dtype of the operator's inputs."), metavar="DTYPE", multiple=True
         ),
         several("--input inputs", "NAME=SIZES", "Shape of one of the inputs: input=32,3,256,256."),
+        choice(
+            "--device devices",
+            DEVICES,
+            "Where the tensors of operators are.",
+            metavar="DEVICE",
+            multiple=True,
+        ),
     ),
     _definitions,
 )

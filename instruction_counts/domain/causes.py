@@ -21,6 +21,8 @@ class CauseKind(enum.Enum):
     """What it is that changed; those that people can open come first."""
 
     PYTHON = "python function"
+    CUDA = "cuda call"
+    """A launch, or what else is asked of CUDA or of torch's allocator for it."""
     OPERATOR = "operator"
     NATIVE = "native function"
     LIBRARY = "library"
@@ -31,8 +33,10 @@ class CauseKind(enum.Enum):
     @property
     def unit(self) -> Unit:
         """What changes of this kind are counted in."""
-        units = {CauseKind.PYTHON: Unit.BYTECODES, CauseKind.OPERATOR: Unit.CALLS}
-        return units.get(self, Unit.INSTRUCTIONS)
+        if self is CauseKind.PYTHON:
+            return Unit.BYTECODES
+        is_called = self in {CauseKind.OPERATOR, CauseKind.CUDA}
+        return Unit.CALLS if is_called else Unit.INSTRUCTIONS
 
 
 def _amount(value: Fraction | int | None) -> Fraction | None:
@@ -54,7 +58,7 @@ class Cause:
     """None where it is not executed."""
     new: Fraction | None = attrs.field(converter=_amount)
     where: str = ""
-    """The file of a Python function, the library of a native one."""
+    """The file of a Python function, the library of a native one, the kind of a CUDA call."""
     line: int = 0
     """Where a Python function begins; 0 where that is not known."""
     edited: bool = False

@@ -1,11 +1,12 @@
-"""What one warm iteration executes: Python functions by bytecodes, operators by calls.
+"""What one warm iteration executes: Python functions by bytecodes, operators and CUDA by calls.
 
-Both are whole numbers that no memory layout, allocator or load moves: what differs here is another
+All are whole numbers that no memory layout, allocator or load moves: what differs here is another
 program.
 """
 
 from __future__ import annotations
 
+import enum
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
@@ -42,6 +43,31 @@ class OperatorCalls:
     calls: Count
 
 
+class CudaKind(enum.Enum):
+    """What is asked of CUDA, the dearest first; the value is the name of its metric."""
+
+    SYNCHRONISATION = "synchronisations"
+    LAUNCH = "launches"
+    """Of a kernel, or of a graph of them."""
+    COPY = "copies"
+    LIBRARY = "library_calls"
+    """Work for cuBLAS, cuDNN and others."""
+    ALLOCATION = "cuda_allocations"
+    """And what frees; torch keeps memory, so that warm iterations have none."""
+    BLOCK = "cached_blocks"
+    """Asked not of CUDA, but of torch's caching allocator."""
+
+
+@attrs.frozen
+class CudaCalls:
+    """What the CPU asks of CUDA, and how often."""
+
+    kind: CudaKind
+    name: str
+    """That of a kernel, or ``cublasSgemm_v2``, ``cudaMemcpyAsync to the device, pageable``."""
+    calls: Count
+
+
 @attrs.frozen
 class ExecutedDigests:
     """Whether two sides executed the same, without what that was."""
@@ -54,6 +80,8 @@ class ExecutedDigests:
     """Of the code of these functions, too: equal bytecodes can be others. Empty for C++."""
     python: str = ""
     """Which Python executed them: bytecodes of different ones cannot be compared."""
+    cuda: str = ""
+    """Of what is asked of CUDA; empty for cases that are not on it."""
 
 
 @attrs.frozen
@@ -65,6 +93,8 @@ class Executed:
     operators: tuple[OperatorCalls, ...]
     python: str = ""
     """The version of Python, without its last part: ``3.11``; empty for C++."""
+    cuda: tuple[CudaCalls, ...] | None = None
+    """None for cases that are not on it."""
 
     @property
     def bytecodes(self) -> int | None:
@@ -79,18 +109,28 @@ class Executed:
         return sum(operator.calls for operator in self.operators)
 
     @property
+    def cuda_calls(self) -> dict[str, int]:
+        """How much of each kind is asked of CUDA, by the name of its metric."""
+        kinds = dict.fromkeys(CudaKind, 0) if self.cuda is not None else {}
+        for asked in self.cuda or ():
+            kinds[asked.kind] += asked.calls
+        return {kind.value: calls for kind, calls in kinds.items()}
+
+    @property
     def digests(self) -> ExecutedDigests:
         """What tells whether another side executed the same; lines take no part."""
         calls = ((each.name, each.backward, each.calls) for each in self.operators)
+        asked = ((each.kind.value, each.name, each.calls) for each in self.cuda or ())
+        cuda = "" if self.cuda is None else _digest(asked)
         if self.functions is None:
-            return ExecutedDigests(_digest(calls))
+            return ExecutedDigests(_digest(calls), cuda=cuda)
         # The same code at several lines of a file is one function: lines take no part.
         sums: Counter[tuple[str, str, str]] = Counter()
         for function in self.functions:
             sums[function.file, function.name, function.digest] += function.bytecodes
         counts = ((file, name, number) for (file, name, _), number in sums.items())
         code = ((file, name, number, code) for (file, name, code), number in sums.items())
-        return ExecutedDigests(_digest(calls), _digest(counts), _digest(code), self.python)
+        return ExecutedDigests(_digest(calls), _digest(counts), _digest(code), self.python, cuda)
 
 
 def _digest(rows: Iterable[tuple[object, ...]]) -> str:

@@ -112,9 +112,29 @@ GUARDS, GRAPH_BREAKS, RECOMPILATIONS = (
 )
 """Of compiled cases: of all that their first runs compile."""
 
+_STAND_INS = f"the stand-ins for CUDA's libraries, in {_ITERATION}"
+OF_CUDA = (
+    LAUNCHES := Metric(
+        *("launches", "launches", "launches", _STAND_INS),
+        judged=True,
+        has_column=True,
+    ),
+    Metric("library_calls", "calls of CUDA's libraries", "calls", _STAND_INS, judged=True),
+    Metric("copies", "copies and fills by CUDA", "calls", _STAND_INS, judged=True),
+    Metric("cuda_allocations", "allocations by CUDA", "calls", _STAND_INS, judged=True),
+    SYNCHRONISATIONS := Metric(
+        *("synchronisations", "synchronisations", "calls", _STAND_INS),
+        judged=True,
+        heading="syncs",
+        has_column=True,
+    ),
+    Metric("cached_blocks", "blocks of the caching allocator", "blocks", _STAND_INS, judged=True),
+)
+"""Of cases on CUDA: what the CPU asks for, without what CUDA does for it."""
+
 _METRICS = Registry(
     "metric",
     *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
-    *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS),
+    *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS, *OF_CUDA),
 )
 register, unregister, metrics = _METRICS.register, _METRICS.unregister, _METRICS.entries

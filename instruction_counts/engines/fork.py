@@ -27,7 +27,7 @@ from instruction_counts.core.devices import CPU, CUDA
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.executed import Executed
+from instruction_counts.domain.executed import CudaCalls, Executed
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     BYTECODES,
@@ -353,6 +353,9 @@ class ForkEngine:
         executed = None
         if order.executed and observed:
             executed = cattrs.structure(observed["executed"], Executed)
+            if self._profile.device == CUDA:
+                executed = attrs.evolve(executed, cuda=self._cuda_calls(attempt))
+                metrics |= executed.cuda_calls
             metrics[BYTECODES.name] = executed.bytecodes
             metrics[OPERATOR_CALLS.name] = executed.operator_calls
         beside = Outcome(
@@ -418,6 +421,13 @@ class ForkEngine:
         if not (order.executed or (order.counts and is_python)):
             return {}
         return attempt.try_to_run(self._times, "executed")
+
+    def _cuda_calls(self, attempt: _Attempt) -> tuple[CudaCalls, ...] | None:
+        """What an iteration asks of CUDA; None where a build has stand-ins, and the case none."""
+        if attempt.order.case.timer_args.device != CUDA:
+            return None
+        answer = attempt.try_to_run(self._times, "cuda_calls")
+        return cattrs.structure(answer["calls"], tuple[CudaCalls, ...]) if answer else None
 
     def _resources_of(self, attempt: _Attempt) -> tuple[Mapping[str, Any], str | None]:
         """What the statement uses beside instructions, and why something is not known of it."""

@@ -9,14 +9,14 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
+from instruction_counts.domain.metrics import BYTECODES, OF_CUDA, OPERATOR_CALLS, Amounts
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
 
 _NAMED = 3
-_OF_THE_PROGRAM = {BYTECODES.name, OPERATOR_CALLS.name}
+_OF_THE_PROGRAM = {metric.name for metric in (BYTECODES, OPERATOR_CALLS, *OF_CUDA)}
 
 
 @attrs.frozen

@@ -31,7 +31,13 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.bounds import Count, Positive
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import (
+    CudaCalls,
+    CudaKind,
+    Executed,
+    OperatorCalls,
+    PythonFunction,
+)
 from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
@@ -87,7 +93,7 @@ class Head:
 
 @attrs.frozen
 class KeptExecution:
-    """What an iteration executed: Python functions by bytecodes, and operators by calls.
+    """What an iteration executed: Python functions by bytecodes, operators and CUDA by calls.
 
     Without lines, which change with every edit above a function: the difference of two versions of
     the file is what changed.
@@ -100,6 +106,8 @@ class KeptExecution:
     operators: Mapping[str, Positive]
     backward: Mapping[str, Positive]
     """Operators that nodes of the backward graph call."""
+    cuda: Mapping[CudaKind, Mapping[str, Positive]] | None = None
+    """What is asked of CUDA, by kind and name; None of cases that are not on it."""
 
     @classmethod
     def of(cls, executed: Executed | None) -> KeptExecution | None:
@@ -113,7 +121,15 @@ class KeptExecution:
         calls: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for operator in sorted(executed.operators):
             calls[operator.backward][operator.name] = operator.calls
-        return cls(executed.python, functions if executed.functions is not None else None, *calls)
+        cuda: dict[CudaKind, dict[str, int]] = {}
+        for asked in executed.cuda or ():
+            cuda.setdefault(asked.kind, {})[asked.name] = asked.calls
+        return cls(
+            executed.python,
+            functions if executed.functions is not None else None,
+            *calls,
+            cuda if executed.cuda is not None else None,
+        )
 
     @property
     def executed(self) -> Executed:
@@ -129,8 +145,17 @@ class KeptExecution:
             for backward, side in ((False, self.operators), (True, self.backward))
             for name, calls in side.items()
         )
-        known = None if self.functions is None else tuple(functions)
-        return Executed(known, tuple(operators), self.python)
+        cuda = (
+            CudaCalls(kind, name, calls)
+            for kind, names in (self.cuda or {}).items()
+            for name, calls in names.items()
+        )
+        return Executed(
+            None if self.functions is None else tuple(functions),
+            tuple(operators),
+            self.python,
+            None if self.cuda is None else tuple(cuda),
+        )
 
 
 @attrs.frozen

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from instruction_counts.analysis.attribution.functions import shown
-from instruction_counts.analysis.attribution.names import UNKNOWN, short
+from instruction_counts.analysis.attribution.names import UNKNOWN, short, unqualified
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.shared_causes import (
     LeadingCause,
@@ -16,6 +16,8 @@ from instruction_counts.analysis.verdicts.shared_causes import (
     SharedCauses,
 )
 from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.causes import Unit as CountedIn
+from instruction_counts.domain.executed import CudaKind
 from instruction_counts.report.document import Cell, Column, Line, Role, Row, Table, Unit
 from instruction_counts.report.format import plural
 
@@ -29,6 +31,7 @@ _COLUMNS = (
     Column("cause", "what explains that share of all changes"),
 )
 _NAME_WIDTH = 32
+_KERNEL_WIDTH = 60
 _NAMED = 2
 """So many causes of the same cases are named."""
 
@@ -59,6 +62,9 @@ def text(cause: Cause) -> str:
     """``+31 malloc (+1 call)``, ``torch/nn/modules/linear.py:130 Linear.forward  20 → 30 …``."""
     if cause.kind is CauseKind.PYTHON:
         return f"{title(cause)}  {_bytecodes(cause)}"
+    is_waiting = (cause.kind, cause.where) == (CauseKind.CUDA, CudaKind.SYNCHRONISATION.value)
+    if is_waiting and not cause.base:
+        return f"a synchronisation appeared: {title(cause)}"
     remark = _remark(cause)
     return f"{round(cause.change):+,} {title(cause)}{f' ({remark})' if remark else ''}"
 
@@ -69,6 +75,9 @@ def title(cause: Cause) -> str:
         return f"{cause.place} {cause.name}"
     if cause.kind is CauseKind.OPERATOR:
         return f"{cause.name}{' (backward)' if cause.backward else ''}"
+    if cause.kind is CauseKind.CUDA:
+        is_launch = cause.where == CudaKind.LAUNCH.value
+        return f"launch of {unqualified(cause.name, _KERNEL_WIDTH)}" if is_launch else cause.name
     if cause.kind is not CauseKind.NATIVE:
         return cause.name
     return f"unnamed in {cause.where}" if cause.name == UNKNOWN else short(cause.name, _NAME_WIDTH)
@@ -128,7 +137,7 @@ def _what(shared: SharedCause) -> str:
 def _change(cause: Cause) -> str:
     if cause.kind is CauseKind.PYTHON:
         return _bytecodes(cause) if cause.change else "edited"
-    calls = cause.change if cause.kind is CauseKind.OPERATOR else cause.more_calls
+    calls = cause.change if cause.kind.unit is CountedIn.CALLS else cause.more_calls
     if not calls:
         return _remark(cause) or f"{round(cause.change):+,} instructions"
     return f"{_calls(abs(calls))} {'more' if calls > 0 else 'fewer'}"

@@ -12,7 +12,13 @@ import attrs
 
 from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.difference import FAR_BEYOND, Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.difference import (
+    FAR_BEYOND,
+    OTHER_PROGRAMS,
+    Difference,
+    Reason,
+    Verdict,
+)
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.analysis.verdicts.times import TimeChange, TimeVerdict
@@ -22,6 +28,7 @@ from instruction_counts.domain.records import Record
 from instruction_counts.gate import gate
 from instruction_counts.report import causes
 from instruction_counts.report.cases import KEY_NAMES, details, name_of, selector
+from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Block,
     CaseTest,
@@ -67,6 +74,7 @@ _SAID_BY_THE_TABLE = {
     *(Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS, Reason.FAR_BEYOND_LAYOUTS),
     *(Reason.ONLY_IN_NEW, Reason.ONLY_IN_BASE),
 }
+_OTHER_CODE = {Reason(program.value) for program in OTHER_PROGRAMS}
 _COLUMNS = (
     Column("case", "", of=lambda case: name_of(case.key)),
     Column("base", "base", Unit.COUNT, of=lambda case: _count(case.base_count, case.base)),
@@ -105,7 +113,11 @@ def comparison_document(
     tables = tuple(_tables(comparison, shared))
     return Document(
         "comparison",
-        answer=[tally(comparison), *_tally_of_times(comparison)],
+        answer=[
+            tally(comparison),
+            *_tally_of_times(comparison),
+            *about_cuda(difference.new for difference in comparison.differences),
+        ],
         facts=facts([comparison.base, comparison.new]),
         sections=[*causes.tables(shared), *tables, *([] if limits is None else [limits])],
         notes=_notes(comparison, has_tables=bool(tables)),
@@ -239,7 +251,7 @@ def _count(count: int | None, record: Record | None) -> Cell:
 def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
     parts, effect = [*_said_of_times_in_turns(difference)], difference.effect
-    is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
+    is_code = difference.reason in _OTHER_CODE
     # The first cause names the code that differs.
     is_said = is_code and difference.verified and bool(difference.causes)
     if difference.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE}:

@@ -30,6 +30,7 @@ from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title
 from instruction_counts.report.comparison import facts, side_values
+from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Block,
     Cell,
@@ -50,7 +51,7 @@ from instruction_counts.session.explaining import Explained
 FORMAT_VERSION = 1
 """Of the JSON of explanations."""
 
-SECTIONS = ("python", "operator", "layer", "library", "function")
+SECTIONS = ("python", "operator", "cuda", "layer", "library", "function")
 SOURCE = "source"
 """A section that is shown on request alone."""
 
@@ -83,6 +84,7 @@ def explanation_document(
     parts = {
         "python": _python(explained),
         "operator": _changed(explained, CauseKind.OPERATOR, "operators", "by operator"),
+        "cuda": _cuda(explained),
         SOURCE: source_lines.blocks(sources or ()),
         "layer": _shares(explained, "layers", "by layer", explained.difference.by_layer()),
         "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
@@ -93,7 +95,10 @@ def explanation_document(
     return Document(
         "explanation",
         explained.key.title,
-        answer=_answer(explained) if _is_pair(explained) else (),
+        answer=[
+            *(_answer(explained) if _is_pair(explained) else ()),
+            *about_cuda(side.records[explained.key] for side in explained.sides),
+        ],
         facts=_facts(explained),
         sections=(part for name, found in parts.items() if name in wanted for part in found),
         notes=_notes(explained, wanted),
@@ -256,6 +261,13 @@ def _python(explained: Explained) -> Iterator[Section]:
     yield from _changed(explained, CauseKind.PYTHON, "python", "by Python function")
 
 
+def _cuda(explained: Explained) -> Iterator[Section]:
+    """What is asked of CUDA, where the case is on it."""
+    sides = [outcome.executed for outcome in _outcomes(explained)]
+    if all(side is not None and side.cuda is not None for side in sides):
+        yield from _changed(explained, CauseKind.CUDA, "cuda", "by CUDA call")
+
+
 def _changed(explained: Explained, kind: CauseKind, name: str, heading: str) -> Iterator[Section]:
     """A table of what changed, or of all that one side has; a line where nothing changed."""
     every = _executed(explained, kind)
@@ -386,8 +398,9 @@ def _executed_values(explained: Explained) -> dict[str, Any]:
         executed and {name: getattr(executed, name) for name in _TOTALS}
         for executed in (outcome.executed for outcome in _outcomes(explained))
     ]
-    functions, operators = (
-        _executed(explained, kind) for kind in (CauseKind.PYTHON, CauseKind.OPERATOR)
+    functions, operators, cuda = (
+        _executed(explained, kind)
+        for kind in (CauseKind.PYTHON, CauseKind.OPERATOR, CauseKind.CUDA)
     )
     return {
         "base": totals[0] if _is_pair(explained) else None,
@@ -399,6 +412,7 @@ def _executed_values(explained: Explained) -> dict[str, Any]:
         ],
         "operators": operators
         and [{"backward": cause.backward, **_named(cause)} for cause in operators],
+        "cuda": cuda and [{"kind": cause.where, **_named(cause)} for cause in cuda],
     }
 
 

@@ -19,6 +19,7 @@ from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.report import operators
 from instruction_counts.report.cases import KEY_NAMES, key_cells, unusual_modes
 from instruction_counts.report.comparison import skipped_lines
+from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Cell,
     Chart,
@@ -64,7 +65,7 @@ def run_document(
         legends.append(legend(run.cases))
     return Document(
         "run",
-        answer=_head(run, summary),
+        answer=[*_head(run, summary), *about_cuda(run.cases)],
         sections=(*tables, *charts(run.cases)) if with_tables else (),
         notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), _tally(run)],
         records=_records(run),

@@ -10,11 +10,18 @@ import attrs
 
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.verdicts.comparison import MeasuredStatement
-from instruction_counts.domain.metrics import ALLOCATIONS, BYTECODES, OPERATOR_CALLS
+from instruction_counts.domain.metrics import (
+    ALLOCATIONS,
+    BYTECODES,
+    LAUNCHES,
+    OPERATOR_CALLS,
+    SYNCHRONISATIONS,
+)
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report.causes import texts, why
 from instruction_counts.report.comparison import case_values, change_cell
+from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Cell,
     Column,
@@ -32,7 +39,13 @@ from instruction_counts.report.run import doubts, legend
 FORMAT_VERSION = 1
 """Of the JSON of statements."""
 
-_METRICS = {ALLOCATIONS: "allocs", BYTECODES: "bytecodes", OPERATOR_CALLS: "operators"}
+_METRICS = {
+    ALLOCATIONS: "allocs",
+    BYTECODES: "bytecodes",
+    OPERATOR_CALLS: "operators",
+    LAUNCHES: "launches",
+    SYNCHRONISATIONS: "syncs",
+}
 """What is shown beside instructions and times, where it is known, with its heading."""
 _LONGEST_NAME = 48
 
@@ -46,7 +59,10 @@ def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Do
         sections.append(_places(statements[0]))
     return Document(
         "statements",
-        answer=[Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM)],
+        answer=[
+            Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM),
+            *about_cuda(run.cases),
+        ],
         sections=sections,
         notes=[*([Line(legend(run.cases), Role.DIM)] if sections else []), *doubts(run)],
         data={

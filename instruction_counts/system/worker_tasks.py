@@ -58,6 +58,7 @@ _TASKS = Registry(
     _task("output", "outputs", in_child=True),
     _task("resources", "resources", in_child=True),
     _task("executed", "executed", in_child=True),
+    _task("cuda_calls", "cuda_calls", in_child=True),
     _task("compiled", "artefacts", in_child=True),
     _task("loaded", "loaded", in_child=True),
     Task("loaded_while_counting", FOLDER / "loaded.py", in_child=True, while_counting=True),

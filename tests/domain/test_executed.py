@@ -5,11 +5,20 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import (
+    CudaCalls,
+    CudaKind,
+    Executed,
+    OperatorCalls,
+    PythonFunction,
+)
+from instruction_counts.domain.metrics import OF_CUDA
 
 FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 ADD = OperatorCalls("aten::add", backward=False, calls=2)
-EXECUTED = Executed((FORWARD, attrs.evolve(FORWARD, name="g")), (ADD,), "3.11")
+KERNEL = CudaCalls(CudaKind.LAUNCH, "kernel<float>", 1)
+WAIT = CudaCalls(CudaKind.SYNCHRONISATION, "cudaStreamSynchronize", 1)
+EXECUTED = Executed((FORWARD, attrs.evolve(FORWARD, name="g")), (ADD,), "3.11", cuda=(KERNEL, WAIT))
 
 
 def with_function(**changes: object) -> Executed:
@@ -28,6 +37,15 @@ def test_bytecodes_and_calls_add_up() -> None:
     assert Executed(None, (ADD,)).bytecodes is None
 
 
+def test_what_is_asked_of_cuda_adds_up_by_metric() -> None:
+    """What was not asked for is none; a case that is not on it has no such metrics."""
+    twice = attrs.evolve(EXECUTED, cuda=(KERNEL, attrs.evolve(KERNEL, name="other", calls=2), WAIT))
+    numbers = {"launches": 3, "synchronisations": 1}
+
+    assert {metric.name: numbers.get(metric.name, 0) for metric in OF_CUDA} == twice.cuda_calls
+    assert {} == attrs.evolve(EXECUTED, cuda=None).cuda_calls
+
+
 @pytest.mark.parametrize(
     ("other", "differs"),
     [
@@ -38,6 +56,8 @@ def test_bytecodes_and_calls_add_up() -> None:
         # An edit that executes as much.
         (with_function(digest="bb"), {"code"}),
         (attrs.evolve(EXECUTED, operators=(attrs.evolve(ADD, backward=True),)), {"operators"}),
+        (attrs.evolve(EXECUTED, cuda=(attrs.evolve(KERNEL, calls=2), WAIT)), {"cuda"}),
+        (attrs.evolve(EXECUTED, cuda=(WAIT, KERNEL)), set()),
     ],
 )
 def test_digests_differ_where_something_else_is_executed(

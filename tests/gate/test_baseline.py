@@ -18,7 +18,13 @@ from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import (
+    CudaCalls,
+    CudaKind,
+    Executed,
+    OperatorCalls,
+    PythonFunction,
+)
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
@@ -52,6 +58,10 @@ EXECUTED = st.builds(
         st.tuples(st.text(max_size=3), st.booleans()), st.integers(1, 9), max_size=4
     ).map(lambda calls: tuple(OperatorCalls(*key, number) for key, number in calls.items())),
     st.sampled_from(["", "3.11"]),
+    st.none()
+    | st.dictionaries(
+        st.tuples(st.sampled_from(CudaKind), st.text(max_size=3)), st.integers(1, 9), max_size=4
+    ).map(lambda calls: tuple(CudaCalls(*key, number) for key, number in calls.items())),
 )
 CASES = st.builds(
     lambda key, layers, noise, **fields: BaselineCase(

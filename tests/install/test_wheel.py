@@ -20,6 +20,9 @@ pytest.importorskip("hatchling")
 
 pytestmark = pytest.mark.slow
 
+SHIPPED = {".py", ".c", ".h", ".yaml"}
+"""Code, the allocator and the stand-ins for CUDA in C, operators and the described device."""
+
 LIKE_PYTORCH = ROOT / "tests" / "fixtures" / "like_pytorch.py"
 
 
@@ -84,7 +87,7 @@ def test_what_is_in_the_wheel_is_what_is_in_the_checkout(installed: Installed) -
     """Byte for byte: what is shipped is what is tested. Names like core may be anybody's."""
     with zipfile.ZipFile(installed.wheel) as wheel:
         names = wheel.namelist()
-        packed = {name: wheel.read(name) for name in names if name.endswith(".py")}
+        packed = {name: wheel.read(name) for name in names if Path(name).suffix in SHIPPED}
     files = {
         str(Path("instruction_counts", path.relative_to(top))): path.read_bytes()
         for top, folders in (
@@ -92,15 +95,14 @@ def test_what_is_in_the_wheel_is_what_is_in_the_checkout(installed: Installed) -
             (ROOT, ["core", "definitions", "worker"]),
         )
         for folder in folders
-        for path in (top / folder).rglob("*.py")
+        for path in (top / folder).rglob("*")
+        if path.suffix in SHIPPED
     }
 
     assert files == packed
     assert {"instruction_counts", "instruction_counts-1.0.0.dist-info"} == {
         name.partition("/")[0] for name in names
     }
-    # The allocator's source and the operators are there, too.
-    assert {".c", ".yaml"} <= {Path(name).suffix for name in names}
 
 
 def test_definitions_and_operators_come_with_the_program(installed: Installed) -> None:

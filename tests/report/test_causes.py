@@ -32,6 +32,19 @@ NATIVE = Cause(CauseKind.NATIVE, "malloc", 31, 62, where="libc.so.6")
             Cause(CauseKind.OPERATOR, "aten::mul", 0, 1, backward=True),
             "+1 aten::mul (backward)",
         ),
+        (
+            Cause(CauseKind.CUDA, "void at::elementwise<float>(int)", 1, 2, where="launches"),
+            "+1 launch of elementwise",
+        ),
+        (
+            Cause(CauseKind.CUDA, "cudaStreamSynchronize", 0, 1, where="synchronisations"),
+            "a synchronisation appeared: cudaStreamSynchronize",
+        ),
+        (
+            Cause(CauseKind.CUDA, "cudaStreamSynchronize", 1, 2, where="synchronisations"),
+            "+1 cudaStreamSynchronize",
+        ),
+        (Cause(CauseKind.CUDA, "cublasSgemm_v2", 1, 0, where="library_calls"), "-1 cublasSgemm_v2"),
         (Cause(CauseKind.LAYER, "kernels", 100, 131), "+31 kernels"),
         (NATIVE, "+31 malloc"),
         (attrs.evolve(NATIVE, more_calls=Fraction(1)), "+31 malloc (+1 call)"),

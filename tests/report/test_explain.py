@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.executed import (
+    CudaCalls,
+    CudaKind,
     Executed,
     OperatorCalls,
     PythonFunction,
@@ -48,6 +50,7 @@ NEW = costs_of(
 FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 STATEMENT = PythonFunction("<case>", 0, "statement", "", 7)
 ADD = OperatorCalls("aten::add", backward=False, calls=1)
+FILL = CudaCalls(CudaKind.LAUNCH, "at::fill<float>(int)", 1)
 EXECUTED = Executed((FORWARD, STATEMENT), (ADD,), "3.11")
 EDITED = Executed(
     (attrs.evolve(FORWARD, bytecodes=30, digest="bb"), STATEMENT),
@@ -106,6 +109,19 @@ def words(found: Explained, *by: str, **options: Any) -> str:
 def as_json(document: Document) -> Any:
     """What a program reads."""
     return json.loads(str(renderer_named("json").render(document)))
+
+
+def test_what_is_asked_of_cuda_is_a_table_where_the_case_is_on_it() -> None:
+    """Of others nothing is said."""
+    base, new = (
+        attrs.evolve(EXECUTED, cuda=(attrs.evolve(FILL, calls=calls),)) for calls in (1, 3)
+    )
+    found = explained(side("base", BASE, executed=base), side("new", NEW, executed=new))
+
+    assert "by CUDA call, 1 of 1 changed calls base new change launch of fill 1 3 +2" in words(
+        found, "cuda"
+    )
+    assert "CUDA" not in words(usual(), "cuda")
 
 
 def test_two_sides_show_what_changed_level_by_level() -> None:
@@ -311,6 +327,8 @@ def test_flame_graphs_are_those_of_the_sides() -> None:
 @pytest.mark.parametrize("section", SECTIONS)
 def test_sections_are_shown_alone_on_request(section: str) -> None:
     """Each under its title."""
-    tables = explanation_document(with_new(executed=EDITED), (section,)).tables
+    base, new = attrs.evolve(EXECUTED, cuda=()), attrs.evolve(EDITED, cuda=(FILL,))
+    found = explained(side("base", BASE, executed=base), side("new", NEW, executed=new))
+    tables = explanation_document(found, (section,)).tables
 
     assert tables[0].title.lower().startswith(f"by {section}")

@@ -1,4 +1,4 @@
-"""What changed a case: Python functions first, then operators, then native functions.
+"""What changed a case: Python functions, what is asked of CUDA, operators, native functions.
 
 Python functions are the same on both sides if they have one name in one file; where a file holds
 several of that name, such as lambdas, they are taken together.
@@ -16,7 +16,7 @@ from instruction_counts.analysis.attribution.functions import FunctionDifference
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import UNKNOWN
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.executed import Executed, PythonFunction
+from instruction_counts.domain.executed import CudaKind, Executed, PythonFunction
 
 _MOST_CAUSES = 3
 
@@ -86,7 +86,8 @@ def nameless_libraries(difference: FunctionDifference) -> dict[str, str]:
 def executed_changes(base: Executed | None, new: Executed | None) -> tuple[Cause, ...]:
     """What ``new`` executes that ``base`` does not; nothing where a side is not known.
 
-    Edited functions come first, then other functions, then operators; the largest change first.
+    Edited functions come first, then what is asked of CUDA, other functions and operators; of each
+    the largest change first.
     """
     if base is None or new is None:
         return ()
@@ -99,9 +100,13 @@ def executed_on_both(base: Executed, new: Executed) -> tuple[Cause, ...]:
 
     Bytecodes of different versions of Python are not compared: no functions then.
     """
-    functions = _functions(base, new) if base.python == new.python else ()
+    functions = tuple(_functions(base, new)) if base.python == new.python else ()
     operators = sorted(_operators(base, new), key=_rank)
-    return (*sorted(functions, key=lambda cause: (not cause.edited, *_rank(cause))), *operators)
+    edited, others = (
+        sorted((cause for cause in functions if cause.edited is is_edited), key=_rank)
+        for is_edited in (True, False)
+    )
+    return (*edited, *_cuda_calls(base, new), *others, *operators)
 
 
 def _rank(cause: Cause) -> tuple[Fraction, Fraction, str]:
@@ -130,3 +135,18 @@ def _operators(base: Executed, new: Executed) -> Iterator[Cause]:
     for name, backward in {**before, **after}:
         calls = before[name, backward], after[name, backward]
         yield Cause(CauseKind.OPERATOR, name, *calls, backward=backward)
+
+
+def _cuda_calls(base: Executed, new: Executed) -> Iterator[Cause]:
+    """By kind, of each the largest change first."""
+    before, after = (
+        {(asked.kind, asked.name): asked.calls for asked in side.cuda or ()} for side in (base, new)
+    )
+    for kind in CudaKind:
+        names = {name: None for of, name in (*before, *after) if of is kind}
+        calls = {name: [side.get((kind, name), 0) for side in (before, after)] for name in names}
+        found = (
+            Cause(CauseKind.CUDA, name, less, more, where=kind.value)
+            for name, (less, more) in calls.items()
+        )
+        yield from sorted(found, key=_rank)

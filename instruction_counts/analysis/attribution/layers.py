@@ -34,6 +34,8 @@ class Layer(enum.Enum):
     AUTOGRAD = "autograd"
     TENSOR = "tensor"
     KERNELS = "kernels"
+    CACHING_ALLOCATOR = "caching allocator"
+    CUDA = "CUDA launch"
     ALLOCATOR = "allocator"
     SYSTEM = "libc, loader"
     OTHER = "other"
@@ -46,6 +48,11 @@ def _rule(
 
 
 _ANY = r".*"
+_OF_CUDA = (
+    r"lib(?:cuda|cudart|cublas(?:Lt)?|cudnn|cufft|cufile|cupti|curand|cusolver|cusparse(?:Lt)?|nccl"
+    r"|nv[\w-]+)\.so.*"
+)
+"""CUDA's libraries, or their stand-ins."""
 _BINDINGS = r"libtorch_python\.so|_C(?:[._].*)?\.so"
 _STD = r"(?:std|__gnu_cxx)::.*"
 """The C++ library, with what follows somewhere among its template arguments."""
@@ -66,6 +73,21 @@ _RULES = (
         r"c10::(?:Profiled|profiled)CPUMemoryReporter|c10::(?:memoryProfiling|reportMemory)",
         r"c10::(?:ThreadLocalDebugInfo|tls_debug_info)|c10::SmallVectorBase<.*mallocForGrow",
     ),
+    # Torch's memory on a device, and pinned memory; then what leads to CUDA, and CUDA itself.
+    _rule(
+        Layer.CACHING_ALLOCATOR,
+        _ANY,
+        r"c10::(?:cuda::CUDACachingAllocator|CachingAllocator|CachingDeviceAllocator)",
+        r"at::(?:CachingHostAllocator|HostBlock)",
+        r"(?:std|ska)::.*(?:CUDACachingAllocator|c10::CachingAllocator|at::HostBlock)",
+    ),
+    _rule(
+        Layer.CUDA,
+        _ANY,
+        r"(?:c10|at)::cuda::|c10::CUDA|cudnn_frontend::|(?:\(anonymous namespace\)::)?CuBlas",
+        r"at::native::(?:\(anonymous namespace\)::)?launch_\w+kernel|__device_stub",
+    ),
+    _rule(Layer.CUDA, _OF_CUDA, _ANY),
     # A compiled case is entered from ctypes before collection begins, so that Callgrind does not
     # see its entry point: what the statement itself costs stands at libffi.
     _rule(Layer.CASE, r"libffi\..*|_ctypes\..*", _ANY),

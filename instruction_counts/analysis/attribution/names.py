@@ -145,6 +145,12 @@ def short(function: str, width: int) -> str:
     return fitting[0]
 
 
+def unqualified(function: str, width: int) -> str:
+    """The name of a kernel without what it lies in, cut where it is longer than ``width``."""
+    name = _SEPARATOR.split(_short(qualified(function)))[-1]
+    return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
 @functools.lru_cache(maxsize=32_768)
 def _short(function: str) -> str:
     text = _parsed(function)

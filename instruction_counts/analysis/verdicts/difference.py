@@ -18,7 +18,14 @@ from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
-from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amount, Metric, metrics
+from instruction_counts.domain.metrics import (
+    BYTECODES,
+    OF_CUDA,
+    OPERATOR_CALLS,
+    Amount,
+    Metric,
+    metrics,
+)
 from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
@@ -60,6 +67,7 @@ class Reason(enum.Enum):
     BEYOND_LAYOUTS = "beyond what layouts move"
     PYTHON_DIFFERS = "Python code differs"
     OPERATORS_DIFFER = "operators differ"
+    CUDA_DIFFERS = "CUDA calls differ"
     STEADY_PART = "beyond what layouts move in its functions"
     LAYOUT_FUNCTIONS = "only what layouts move"
     LAYOUT_ONLY = "within noise"
@@ -86,10 +94,15 @@ class Program(enum.Enum):
     """Each Python function with the same code, as often; each operator as often."""
     PYTHON_DIFFERS = "Python code differs"
     OPERATORS_DIFFER = "operators differ"
+    CUDA_DIFFERS = "CUDA calls differ"
 
 
-OTHER_PROGRAMS = {Program.PYTHON_DIFFERS: BYTECODES, Program.OPERATORS_DIFFER: OPERATOR_CALLS}
-"""What is a change whatever layouts do, with the metric that tells which way it goes."""
+OTHER_PROGRAMS = {
+    Program.PYTHON_DIFFERS: (BYTECODES,),
+    Program.OPERATORS_DIFFER: (OPERATOR_CALLS,),
+    Program.CUDA_DIFFERS: OF_CUDA,
+}
+"""What is a change whatever layouts do, with the metrics that tell together which way it goes."""
 
 _CERTAIN = {*(Reason(program.value) for program in OTHER_PROGRAMS), Reason.FAR_BEYOND_LAYOUTS}
 
@@ -159,6 +172,8 @@ class Difference:
             return Program.PYTHON_DIFFERS
         if base.operators != new.operators:
             return Program.OPERATORS_DIFFER
+        if base.cuda and new.cuda and base.cuda != new.cuda:
+            return Program.CUDA_DIFFERS
         return Program.SAME if same_python and base.code == new.code else Program.UNKNOWN
 
     @property
@@ -374,18 +389,20 @@ def _on_counts(
 
 
 def _by_program(judged: Difference) -> Difference:
-    """The verdict where the sides execute other Python code or operators: it is a real change.
+    """The verdict where the sides execute other Python code, operators or launches: a real change.
 
     Which way it goes is known if the instructions move the way that the bytecodes, or the calls of
-    operators, do, or by more than noise. Otherwise it stays ambiguous.
+    operators or of CUDA, do, or by more than noise. Otherwise it stays ambiguous.
     """
     too_small = judged.verdict is Verdict.SAME and judged.reason is not Reason.WITHIN_NOISE
     if judged.program not in OTHER_PROGRAMS or too_small:
         return judged
-    verdict, name = judged.verdict, OTHER_PROGRAMS[judged.program].name
+    verdict, names = judged.verdict, [each.name for each in OTHER_PROGRAMS[judged.program]]
     if verdict not in {Verdict.BETTER, Verdict.WORSE}:
         sides = (record for record in (judged.base, judged.new) if record is not None)
-        before, after = (record.outcome.metrics.get(name, 0) for record in sides)
+        before, after = (
+            sum(record.outcome.metrics.get(name, 0) for name in names) for record in sides
+        )
         change = judged.effect or 0
         agree = (after - before) * change > 0
         verdict = _direction(change) if agree else Verdict.AMBIGUOUS

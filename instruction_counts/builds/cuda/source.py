@@ -1,4 +1,7 @@
-"""The C code of stand-ins: what is written by hand, and a function that gives up for all else."""
+"""The C code of stand-ins: what is written by hand, and a function that gives up for all else.
+
+Each can also tell what it is asked for (`stand_in_listen`).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,11 @@ NATIVE = Path(__file__).with_name("native")
 _GIVES_UP = """\
 #include <string.h>
 #include <unistd.h>
+
+#include "stand_in.h"
+
+listener *listening;
+void stand_in_listen(listener *who) { listening = who; }
 
 _Noreturn static void give_up(const char *name)
 {

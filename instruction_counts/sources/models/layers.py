@@ -113,6 +113,8 @@ class TraceMode:
     training: bool = False
     backward: bool = False
     real_data: bool = False
+    device: str | None = None
+    """Where the definitions have their tensors; models are taken apart on the CPU."""
 
 
 def take_apart(

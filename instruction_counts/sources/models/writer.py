@@ -40,7 +40,7 @@ def definition_file(
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
     kinds: dict[str, list[str]] = {}
     for (_, kind, name), (layer, uses) in zip(labels(layers), layers.items(), strict=True):
-        kinds.setdefault(kind, []).append(_of_layer(name, layer, uses, backward=mode.backward))
+        kinds.setdefault(kind, []).append(_of_layer(name, layer, uses, mode))
     # Relative to the file, so that the same file in another checkout is the same definition.
     place = text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
     imports = _IMPORT
@@ -76,19 +76,21 @@ def _head(traces: Sequence[ModelTrace], number: int, command: Sequence[str]) -> 
     return f'"""{escaped}"""\n'
 
 
-def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], *, backward: bool) -> str:
+def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode) -> str:
     """A unique layer, with all places where it is used."""
-    autograd = backward and layer.has_backward
-    inputs = [_input(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs]
+    autograd, moved = mode.backward and layer.has_backward, _moved(mode)
+    inputs = [
+        _input(tensor, moved, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs
+    ]
     pick = layer.result.pick if autograd and layer.result is not None else ""
-    made = _constructor(layer) if layer.kind == "module" else ""
+    made = f"{_constructor(layer)}{moved}" if layer.kind == "module" else ""
     is_called = bool(made) and layer.is_plain and not pick  # as the constructor calls modules
     setup = [
         "torch.manual_seed(0)",
-        "" if backward else "torch.set_grad_enabled(False)",
+        "" if mode.backward else "torch.set_grad_enabled(False)",
         "" if is_called else made,
         *inputs,
-        _gradient(layer.result) if autograd else "",
+        f"{_gradient(layer.result)}{moved}" if autograd else "",
     ]
     places = [f"Use({text(use.model)}, {text(use.path)}, {use.count})" for use in uses]
     several = lines("", places, 20) if len(places) > 1 else f"({places[0]},)"
@@ -100,13 +102,14 @@ def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], *, backward: bo
         [tensor.name for tensor in layer.inputs],
         lines("Layer", [text(layer.title), f"uses={several}"], 16),
         autograd=autograd,
+        device=mode.device,
         constructor="GroupedModules" if is_called else "GroupedStmts",
     )
 
 
 def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
     """The model as a whole, as its user would run it."""
-    autograd = mode.backward and trace.result is not None
+    autograd, moved = mode.backward and trace.result is not None, _moved(mode)
     variables = itertools.chain(_LETTERS, (f"t{number}" for number in itertools.count()))
     names = [name for name, _ in zip(variables, trace.inputs, strict=False)]
     given = list(zip(names, trace.inputs, strict=True))
@@ -116,10 +119,10 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
     train = (".train()" if mode.training else ".eval()") if trace.has_mode else ""
     setup = [
         *(["import sys\n\nsys.path.insert(0, {FOLDER!r})"] if trace.is_local else []),
-        f"import {module}\n\ntorch.manual_seed(0)\nmodel = {module}.{factory}(){train}",
+        f"import {module}\n\ntorch.manual_seed(0)\nmodel = {module}.{factory}(){train}{moved}",
         *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
-        *(_input(attrs.evolve(tensor, name=name), gradient=False) for name, tensor in given),
-        *([_gradient(trace.result)] if autograd else []),
+        *(_input(attrs.evolve(tensor, name=name), moved, gradient=False) for name, tensor in given),
+        *([f"{_gradient(trace.result)}{moved}"] if autograd else []),
     ]
     code = block("\n".join(setup), 16)
     return _entry(
@@ -131,6 +134,7 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         names,
         f"Model({text(trace.source.name)})",
         autograd=autograd,
+        device=mode.device,
     )
 
 
@@ -142,6 +146,7 @@ def _entry(
     subject: str,
     *,
     autograd: bool,
+    device: str | None,
     constructor: str = "GroupedStmts",
 ) -> str:
     """An entry of the mapping; ``at`` is its name and how far it is indented."""
@@ -151,9 +156,15 @@ def _entry(
         f"setup={lines('GroupedSetup', setup, indent + 4)}",
         f'signature="f({", ".join(inputs)}) -> y"',
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
+        *([] if device is None else [f"device={text(device)}"]),
         f"subject={subject}",
     ]
     return f"{' ' * indent}{text(name)}: {lines(constructor, stated, indent)},"
+
+
+def _moved(mode: TraceMode) -> str:
+    """What follows a tensor or a module that is made on the CPU."""
+    return "" if mode.device is None else ".to(device)"
 
 
 def _arguments(layer: ModelLayer) -> str:
@@ -168,7 +179,7 @@ def _constructor(layer: ModelLayer) -> str:
     return f"model = torch.nn.{layer.type}({_arguments(layer)}){cast}.{mode}(){frozen}"
 
 
-def _input(tensor: LayerInput, *, gradient: bool) -> str:
+def _input(tensor: LayerInput, moved: str, *, gradient: bool) -> str:
     shape = literal(tensor.shape if tensor.stride is None else (tensor.extent,))
     dtype = "" if tensor.dtype in {"float32", "int64"} else f", dtype=torch.{tensor.dtype}"
     if tensor.high is None:
@@ -177,6 +188,7 @@ def _input(tensor: LayerInput, *, gradient: bool) -> str:
         made = f"torch.randint(0, 2, {shape}).bool()"
     else:
         made = f"torch.randint(0, {tensor.high}, {shape}{dtype})"
+    made += moved
     if tensor.stride is not None:
         made += f".as_strided({literal(tensor.shape)}, {literal(tensor.stride)})"
     return f"{tensor.name} = {made}{'.requires_grad_()' if gradient else ''}"

@@ -53,6 +53,13 @@ class Call:
     positional: tuple[Any, ...]
     """A `Ref` is a tensor, a tuple of them a list of tensors; anything else is a plain value."""
     keywords: Mapping[str, Any]
+    devices: tuple[str, ...] = ()
+    """Where its tensors are, one case on each; empty is the CPU, where nothing was asked for."""
+
+    @property
+    def creates(self) -> bool:
+        """Whether no tensor goes in that says where the output is to be."""
+        return not self.values
 
     @property
     def differentiates(self) -> bool:
@@ -81,6 +88,7 @@ class Overrides:
     inputs: tuple[Mapping[str, Shape], ...] = ()
     """Shapes by input; each mapping gives a call of its own, in place of the variants."""
     seed: int = 0
+    devices: tuple[str, ...] = ()
 
 
 def calls(entry: OperatorEntry, overrides: Overrides) -> Iterator[Call]:
@@ -108,7 +116,8 @@ def calls(entry: OperatorEntry, overrides: Overrides) -> Iterator[Call]:
             values, arguments = _made(entry, variant, shapes, dtype)
             first = [name for name in entry.inputs if name not in entry.positional]
             positional = tuple(arguments.pop(name) for name in (*first, *entry.positional))
-            yield Call(entry, label, dtype, overrides.seed, values, positional, arguments)
+            about = label, dtype, overrides.seed
+            yield Call(entry, *about, values, positional, arguments, overrides.devices)
 
 
 def _made(

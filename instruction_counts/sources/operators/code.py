@@ -66,7 +66,7 @@ _DRAWN_IN_CPP = {
 
 def setup(call: Call, language: Language, expression: str) -> str:
     """The lines that make the tensors of ``call``, and the gradient of its output."""
-    lines = drawn(call.values, call.seed, language)
+    lines = drawn(call.values, call.seed, language, moved=bool(call.devices))
     if call.differentiates and language is Language.CPP:
         lines.append(f"auto gradient = torch::ones_like({expression});")
     elif call.differentiates:
@@ -74,14 +74,20 @@ def setup(call: Call, language: Language, expression: str) -> str:
     return "\n".join(lines)
 
 
-def drawn(values: Iterable[Value], seed: int, language: Language) -> list[str]:
-    """The lines that make tensors, the same for the same seed."""
+def drawn(
+    values: Iterable[Value], seed: int, language: Language, *, moved: bool = False
+) -> list[str]:
+    """The lines that make tensors, the same for the same seed.
+
+    If they are ``moved``, then to the device of a variable ``device``: drawn on the CPU, they are
+    the same on each device.
+    """
     is_cpp = language is Language.CPP
     first = f"torch::manual_seed({seed});" if is_cpp else f"torch.manual_seed({seed})"
-    return [first, *(_drawn(value, is_cpp=is_cpp) for value in values)]
+    return [first, *(_drawn(value, is_cpp=is_cpp, moved=moved) for value in values)]
 
 
-def _drawn(value: Value, *, is_cpp: bool) -> str:
+def _drawn(value: Value, *, is_cpp: bool, moved: bool) -> str:
     dtype = CPP_DTYPES[value.dtype] if is_cpp else f"torch.{value.dtype}"
     keyword = "" if is_cpp else "dtype="
     kind = "" if value.dtype == DEFAULT_DTYPE else f", {keyword}{dtype}"
@@ -108,6 +114,7 @@ def _drawn(value: Value, *, is_cpp: bool) -> str:
         long=", torch::kInt64" if is_cpp else "",
         integral="" if value.dtype == "int64" else f".to({dtype})",
     )
+    text += ".to(device)" if moved else ""
     gradient = f"\n{value.name}.requires_grad_()" if value.requires_grad else ""
     if is_cpp:
         return f"auto {value.name} = {text};{gradient}{';' if gradient else ''}"
@@ -129,6 +136,8 @@ def expression(call: Call) -> str:
 def _called(call: Call) -> str:
     positional = [_literal(value) for value in call.positional]
     keywords = [f"{name}={_literal(value)}" for name, value in call.keywords.items()]
+    if call.creates and call.devices:
+        keywords.append("device=device")
     name = call.entry.name
     if call.entry.is_method:
         name = f"{positional.pop(0)}.{name.removeprefix('Tensor.')}"
@@ -156,6 +165,8 @@ _LISTS = {"Tensor": "at::TensorList", "int": "at::IntArrayRef"}
 def cpp_expression(call: Call, schemas: Schemas) -> tuple[str, str]:
     """The call, from the schema that fits its arguments; without one empty, and the reason."""
     entry = call.entry
+    if call.creates and call.devices:
+        return "", "derived C++ does not say on which device a tensor is made"
     if isinstance(entry.cpp, str):
         return entry.cpp, ""
     if entry.cpp is False:

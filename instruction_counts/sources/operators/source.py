@@ -10,6 +10,7 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts, Operator
+from instruction_counts.core.devices import DEVICES
 from instruction_counts.core.errors import DefinitionError, quoted
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Label, Language
@@ -74,6 +75,7 @@ def operators(
     dtypes: Sequence[str] = (),
     inputs: Mapping[str, Sequence[Sequence[int]]] | None = None,
     seed: int = 0,
+    devices: Sequence[str] = (),
     file: Path | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> OperatorSource:
@@ -87,13 +89,18 @@ def operators(
         inputs: shapes by the name of an input, in place of ``shapes``; several of one input give
             several cases, and those of several inputs are paired up.
         seed: of the inputs' values.
+        devices: ``cpu``, ``cuda``; each gives a case of its own.
         file: a file of operators; by default the one that comes with this program.
         note: receives which of these operators have none of the shapes that are asked for.
 
     Raises:
-        UsageError: a shape or a dtype is not known, or shapes are given in both ways.
+        UsageError: a shape, a dtype or a device is not known, or shapes are given in both ways.
     """
-    for kind, given, known in (("shape", shapes, (*VARIANTS, ALL)), ("dtype", dtypes, DTYPES)):
+    for kind, given, known in (
+        ("shape", shapes, (*VARIANTS, ALL)),
+        ("dtype", dtypes, DTYPES),
+        ("device", devices, DEVICES),
+    ):
         for name in given:
             if name not in known:
                 raise UsageError(f"there is no {kind} {quoted(name)}", one_of(known, name))
@@ -104,7 +111,7 @@ def operators(
         )
     several = {name: tuple(map(tuple, sizes)) for name, sizes in (inputs or {}).items()}
     variants = VARIANTS if ALL in shapes else tuple(shapes) or ("typical",)
-    overrides = Overrides(variants, tuple(dtypes), together(several), seed)
+    overrides = Overrides(variants, tuple(dtypes), together(several), seed, tuple(devices))
     return OperatorSource(patterns, overrides, file or standard_file(), note)
 
 
@@ -172,14 +179,15 @@ def definitions_of(
 ) -> dict[Label, GroupedBenchmark]:
     """The definitions of calls, by labels such as ``("reduction", "torch.sum", "typical")``.
 
-    The dtype is the last part of a label where one was asked for.
+    The dtype and the device are the last parts of a label where they were asked for.
 
     Raises:
         DataError: a call gives code that no definition can hold.
     """
     groups = {}
     for call in made:
-        parts = (call.entry.category, call.entry.name, call.variant, call.dtype)
+        device = call.devices[0] if len(call.devices) == 1 else ""  # of several each has its own
+        parts = (call.entry.category, call.entry.name, call.variant, call.dtype, device)
         groups[tuple(filter(None, parts))] = _group(call, schemas, num_threads)
     return groups
 
@@ -198,10 +206,12 @@ def _group(call: Call, schemas: Schemas, num_threads: tuple[int, ...]) -> Groupe
             cpp_stmt if cpp else None,
             GroupedSetup(code.setup(call, Language.PYTHON, python), cpp_setup),
             signature=f"f({names}) -> {output}",
-            torchscript=entry.torchscript,
+            # A script does not know the variable that says where a tensor is made.
+            torchscript=entry.torchscript and not (call.creates and call.devices),
             compiled=entry.compiled,
             autograd=call.differentiates,
             num_threads=num_threads,
+            device=call.devices or None,
             gradient="gradient" if call.differentiates else None,
             subject=Operator(
                 *(entry.name, entry.category, call.variant),

@@ -207,7 +207,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
         return text and expansion.in_code(text, field)
 
     py_setup, cpp_setup = (
-        _joined(_drawn(entry.inputs, expansion, seed, language), replaced("setup", stated))
+        _joined(_drawn(entry, expansion, seed, language), replaced("setup", stated))
         for language, stated in zip(Language, code_of(entry.setup), strict=True)
     )
     python, cpp = (replaced("statement", stated) for stated in code_of(entry.statement))
@@ -222,7 +222,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
             f"std::vector<torch::jit::IValue> model_inputs{{{names}}};\n"
             "auto y = model.forward(model_inputs).toTensor();"
         )
-        py_loaded, cpp_loaded = _loaded(entry.model, names)
+        py_loaded, cpp_loaded = _loaded(entry.model, names, moved=entry.devices is not None)
         py_setup, cpp_setup = _joined(py_setup, py_loaded), _joined(cpp_setup, cpp_loaded)
         global_setup = _joined(CPP_INCLUDES, global_setup)
         signature = signature or f"f({names}) -> y"
@@ -236,6 +236,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
             compiled=entry.compiled,
             autograd=entry.autograd,
             num_threads=entry.num_threads,
+            device=entry.devices,
             gradient=entry.gradient,
             expected=_expected(entry, expansion),
         )
@@ -248,21 +249,23 @@ def _joined(*parts: str | None) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _drawn(inputs: Mapping[str, Input], expansion: Expansion, seed: int, language: Language) -> str:
+def _drawn(entry: Entry, expansion: Expansion, seed: int, language: Language) -> str:
     values = []
-    for name, tensor in inputs.items():
+    for name, tensor in entry.inputs.items():
         is_usual_normal = (tensor.dtypes or (DEFAULT_DTYPE,))[0] in {*FLOATS, *COMPLEX}
         drawn = tensor.distribution or Distribution("normal" if is_usual_normal else "zeros")
         shape, dtype = expansion.shapes[name], expansion.dtypes[name]
         values.append(calls.Value(name, shape, dtype, drawn, bool(tensor.requires_grad)))
-    return "\n".join(code.drawn(values, seed, language)) if values else ""
+    moved = entry.devices is not None
+    return "\n".join(code.drawn(values, seed, language, moved=moved)) if values else ""
 
 
-def _loaded(model: Model, names: str) -> tuple[str, str]:
+def _loaded(model: Model, names: str, *, moved: bool) -> tuple[str, str]:
     # The checksum is part of the code, and so of the definition: another file is another case, and
     # the same one elsewhere is none. The profiling executor specialises during the first calls.
     path = json.dumps(str(model.path.absolute()), ensure_ascii=False)
     checksum = f"sha256 {model.sha256.lower()}"
+    path += ", device" if moved else ""
     return (
         f"model = torch.jit.load({path})  # {checksum}\nfor _ in range(3):\n    model({names})",
         (
@@ -309,7 +312,10 @@ def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenc
             for expansion in expansions(entry.inputs):
                 dtypes = () if with_dtype is None else (expansion.dtypes[with_dtype],)
                 shapes = (expansion.shapes,) if entry.inputs else ()
-                overrides = calls.Overrides(dtypes=dtypes, inputs=shapes, seed=seed)
+                devices = entry.devices or ()
+                overrides = calls.Overrides(
+                    dtypes=dtypes, inputs=shapes, seed=seed, devices=devices
+                )
                 for call in calls.calls(operator, overrides):
                     number += 1
                     yield _called(entry, call, number)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import attrs
 
 from instruction_counts.builds.configured import Builds
+from instruction_counts.core.devices import DEVICES
 from instruction_counts.domain.bounds import Bounds, Count, Positive, seconds_of
 from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import (
@@ -34,6 +35,7 @@ from instruction_counts.sources.operators.entries import (
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
+_Device: TypeAlias = Annotated[str, among(DEVICES)]
 _CODE = ("setup", "global_setup", "signature", "torchscript", "compiled", "autograd", "gradient")
 _OURS = ("torch", "model", "gradient", "model_inputs", "warm_up_call")
 _RESERVED = frozenset({*keyword.kwlist, *CPP_KEYWORDS, *_OURS})
@@ -160,6 +162,17 @@ class Entry:
             "a thread count, or a list of distinct ones",
         ),
     ] = (1,)
+    devices: (
+        Annotated[
+            Several[_Device],
+            Check(
+                lambda devices: 0 < len(devices) == len(set(devices)),
+                "a device, or a list of distinct ones",
+            ),
+        ]
+        | None
+    ) = attrs.field(default=None, alias="device")
+    """None is the CPU, without a variable ``device`` in the code."""
     expected: Mapping[str, Expected] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:

@@ -14,7 +14,13 @@ from instruction_counts.analysis.attribution.causes import (
 )
 from instruction_counts.analysis.attribution.functions import FunctionDifference, difference
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import (
+    CudaCalls,
+    CudaKind,
+    Executed,
+    OperatorCalls,
+    PythonFunction,
+)
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.report.causes import texts
 from tests.builders import CPU, costs_of
@@ -108,6 +114,11 @@ def changed(**fields: Any) -> Executed:
     return attrs.evolve(BASE, functions=(CALL, attrs.evolve(FORWARD, **fields)))
 
 
+def on_cuda(*asked: tuple[CudaKind, str, int]) -> Executed:
+    """With what is asked of CUDA."""
+    return attrs.evolve(BASE, cuda=tuple(CudaCalls(*each) for each in asked))
+
+
 @pytest.mark.parametrize(
     ("base", "new", "expected"),
     [
@@ -137,6 +148,18 @@ def changed(**fields: Any) -> Executed:
                 BASE, operators=(attrs.evolve(ADD, calls=3), OperatorCalls("aten::mul", True, 1))
             ),
             ("+2 aten::add", "+1 aten::mul (backward)"),
+        ),
+        # Of what is asked of CUDA, waiting comes first.
+        (
+            on_cuda((CudaKind.LAUNCH, "at::fill<float>(int)", 1)),
+            on_cuda(
+                (CudaKind.SYNCHRONISATION, "cudaStreamSynchronize", 1),
+                (CudaKind.LAUNCH, "at::fill<float>(int)", 3),
+            ),
+            (
+                "a synchronisation appeared: cudaStreamSynchronize",
+                "+2 launch of fill",
+            ),
         ),
         # Bytecodes of two versions of Python are not held against each other.
         (

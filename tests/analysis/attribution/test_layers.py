@@ -68,6 +68,19 @@ libtorch_cpu.so std::_Hashtable<int, std::pair<int const, dnnl::memory> >::clear
 libgomp-a34b3233.so.1 omp_get_max_threads
 ??? 0x000000002c706000
 """,
+    Layer.CACHING_ALLOCATOR: """
+libc10_cuda.so c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(int)
+libc10_cuda.so std::_Rb_tree<c10::cuda::CUDACachingAllocator::Native::Block*>::erase(int)
+libc10.so c10::CachingAllocator::AcceleratorAllocatorConfig::instance()
+libtorch_cuda.so at::CachingHostAllocatorImpl<c10::cuda::CUDAStream>::allocate(unsigned long)
+""",
+    Layer.CUDA: """
+libcudart.so.13 __cudaLaunchKernel
+libcublasLt.so.13 cublasLtMatmul
+libc10_cuda.so c10::cuda::c10_cuda_check_implementation(int)
+libtorch_cuda.so bool at::cuda::blas::gemm_and_bias<float, float>(bool)
+libtorch_cuda.so void at::native::launch_legacy_kernel<128, 4>(long, int const&)
+""",
     Layer.ALLOCATOR: """
 steady.so align
 libc.so.6 _int_free

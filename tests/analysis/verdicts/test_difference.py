@@ -25,6 +25,7 @@ from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.executed import ExecutedDigests
 from instruction_counts.domain.metrics import (
     BYTECODES,
+    LAUNCHES,
     OPERATOR_CALLS,
     Metric,
     register,
@@ -41,7 +42,7 @@ STEADY = Noise(0.0, 0.0, 4)
 COUNT = st.integers(1, 10**9)
 ANY = Effect(0.0, 1)
 AMBIGUOUS = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
-SAME = ExecutedDigests("op", "by", "co", "3.11")
+SAME = ExecutedDigests("op", "by", "co", "3.11", "cu")
 PYTHON_DIFFERS = attrs.evolve(SAME, bytecodes="x", code="x")
 
 
@@ -329,6 +330,9 @@ def unjudged(base: Record | None, new: Record | None) -> Difference:
         ({"code": "x"}, Program.UNKNOWN),
         ({"python": "3.13", "bytecodes": "x"}, Program.UNKNOWN),
         ({"python": "3.13", "operators": "x"}, Program.OPERATORS_DIFFER),
+        ({"cuda": "x"}, Program.CUDA_DIFFERS),
+        # A side that does not know what is asked of CUDA, such as an older one.
+        ({"cuda": ""}, Program.SAME),
     ],
 )
 def test_digests_tell_what_differs(changes: dict[str, str], expected: Program) -> None:
@@ -389,7 +393,7 @@ def by_program(
                 count,
                 exact=not spread,
                 spread=spread,
-                metrics={BYTECODES.name: executed, OPERATOR_CALLS.name: executed},
+                metrics={metric.name: executed for metric in (BYTECODES, OPERATOR_CALLS, LAUNCHES)},
                 executed_digests=digests,
             ),
             noise=Noise(layout_spread=0.01, layouts=4),
@@ -404,6 +408,7 @@ def by_program(
     [
         (PYTHON_DIFFERS, Reason.PYTHON_DIFFERS),
         (attrs.evolve(SAME, operators="x"), Reason.OPERATORS_DIFFER),
+        (attrs.evolve(SAME, cuda="x"), Reason.CUDA_DIFFERS),
     ],
 )
 @pytest.mark.parametrize(

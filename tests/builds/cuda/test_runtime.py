@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,78 @@ def test_what_the_device_says_of_itself_is_what_its_description_has(runtime: Any
         runtime.cudaDeviceGetAttribute(ctypes.byref(value), number, 0)
 
     assert [132, 9, 0] == [value.value for value in found]
+
+
+# What the stand-in tells who listens
+
+_LISTENER = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+
+
+def heard(runtime: Any, ask: Callable[[], object]) -> list[tuple[str, str]]:
+    """What is told while ``ask`` runs, and no longer."""
+    found: list[tuple[str, str]] = []
+
+    def hear(kind: bytes, what: int) -> None:
+        found.append((kind.decode(), str(ctypes.string_at(what), "ascii")))
+
+    listener = _LISTENER(hear)
+    runtime.stand_in_listen(listener)
+    ask()
+    runtime.stand_in_listen(_LISTENER())
+    runtime.cudaDeviceSynchronize()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("cudaStreamSynchronize", ("synchronisation", "cudaStreamSynchronize")),
+        ("cudaMemsetAsync", ("copy", "cudaMemsetAsync")),
+        ("cudaGraphLaunch", ("launch", "a graph")),
+    ],
+)
+def test_what_is_asked_of_the_device_is_told(
+    runtime: Any, function: str, expected: tuple[str, str]
+) -> None:
+    """By its kind, to who listens."""
+    assert [expected] == heard(runtime, getattr(runtime, function))
+
+
+def test_a_copy_is_told_with_where_it_goes_and_what_memory_the_host_has(runtime: Any) -> None:
+    """From pageable memory it cannot run beside other work."""
+    device, pinned = allocated(runtime, 8), allocated(runtime, 8, "cudaHostAlloc")
+    pageable = ctypes.create_string_buffer(8)
+
+    def copy_each_way() -> None:
+        copied(runtime, device, ctypes.addressof(pageable), 8, TO_DEVICE)
+        copied(runtime, pinned, device, 8, FROM_DEVICE)
+        copied(runtime, device, device, 8, WITHIN_DEVICE)
+
+    assert [
+        ("copy", "cudaMemcpy to the device, pageable"),
+        ("copy", "cudaMemcpy from the device, pinned"),
+        ("copy", "cudaMemcpy within the device"),
+    ] == heard(runtime, copy_each_way)
+
+
+def test_memory_is_told_by_the_function_that_gives_and_takes_it(runtime: Any) -> None:
+    """A warm iteration of torch has neither."""
+
+    def allocate_and_free() -> None:
+        runtime.cudaFree(ctypes.c_void_p(allocated(runtime, 8)))
+
+    assert [("allocation", "cudaMalloc"), ("allocation", "cudaFree")] == heard(
+        runtime, allocate_and_free
+    )
+
+
+def test_a_kernel_has_the_name_that_it_was_registered_by(runtime: Any) -> None:
+    """It is launched by a function of the host; one that was never registered has none."""
+    runtime.stand_in_kernel.restype = ctypes.c_char_p
+    names = [f"kernel_{number}".encode() for number in range(3000)]
+    for function, name in enumerate(names, 1):
+        runtime.__cudaRegisterFunction(None, ctypes.c_void_p(function), None, name)
+
+    assert [b"kernel_0", b"kernel_2999", None] == [
+        runtime.stand_in_kernel(ctypes.c_void_p(function)) for function in (1, 3000, 3001)
+    ]

@@ -115,6 +115,21 @@ def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) ->
     assert "a = torch.rand((2, 2)).requires_grad_()" in backward.timer_args.setup
 
 
+def test_layers_and_models_are_made_on_the_cpu_and_moved(tmp_path: Path) -> None:
+    """Inputs before they are strided or get a gradient, and the gradient of the output."""
+    mode = TraceMode(backward=True, device="cuda")
+    content = written(*TRACES, backward_of(ADD), mode=mode)
+    made = cases(tmp_path, content)
+    code = "\n".join(case.timer_args.setup for case in made)
+
+    assert {"cuda"} == {case.timer_args.device for case in made}
+    assert [] == [line for line in code.splitlines() if "torch.rand" in line and "to(" not in line]
+    assert "bias=False).eval().to(device)" in code
+    assert "x = torch.rand((10,)).to(device).as_strided((2, 3), (1, 4))" in code
+    assert "a = torch.rand((2, 2)).to(device).requires_grad_()" in code
+    assert "gradient = torch.ones((2, 2)).to(device)" in code
+
+
 @pytest.mark.parametrize(
     ("layer", "stmt", "setup"),
     [

@@ -91,6 +91,22 @@ def test_the_setup_is_exactly_this(language: Language, expected: str) -> None:
     assert code.setup(call_of(addcmul, seed=7), language, "f(input)") == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (Language.PYTHON, "input = torch.randn([8, 8]).to(device)\ninput.requires_grad_()"),
+        (Language.CPP, "auto input = torch::randn({8, 8}).to(device);\ninput.requires_grad_();"),
+    ],
+)
+def test_inputs_are_moved_to_a_device_before_they_get_a_gradient(
+    language: Language, expected: str
+) -> None:
+    """Drawn on the CPU, they are the same on each; a tensor that is moved later is no leaf."""
+    call = call_of(entry("torch.neg"), devices=("cuda",))
+
+    assert expected in code.setup(call, language, "f(input)")
+
+
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_distribution_makes_a_tensor_of_its_shape_and_dtype(name: str, dtype: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from instruction_counts.core.expand import materialize
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry, Tensor
@@ -75,6 +76,7 @@ def test_operators_are_asked_for_as_options_ask_for_them() -> None:
     [
         ({"shapes": ["tiny"]}, 'no shape "tiny"'),
         ({"dtypes": ["float65"]}, r"no dtype .*(?s:.*)did you mean float64"),
+        ({"devices": ["tpu"]}, r'no device "tpu"(?s:.*)cuda'),
     ],
 )
 def test_what_cannot_be_asked_of_operators_is_refused(asked: dict[str, Any], expected: str) -> None:
@@ -104,3 +106,37 @@ def test_labels_and_subjects_have_the_dtype_of_the_tensors(
     """Not one that was asked for in vain."""
     made = definitions_of(calls(operator, Overrides(dtypes=("float64",))), {})
     assert expected == {label: group.subject.dtype for label, group in made.items()}
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ((), {("a", "torch.neg", "typical"): None}),
+        (("cuda",), {("a", "torch.neg", "typical", "cuda"): "cuda"}),
+        (
+            ("cpu", "cuda"),
+            {
+                ("a", "torch.neg", "typical", "cpu"): "cpu",
+                ("a", "torch.neg", "typical", "cuda"): "cuda",
+            },
+        ),
+    ],
+    ids=len,
+)
+def test_each_device_that_is_asked_for_is_a_case_of_its_own(
+    devices: tuple[str, ...], expected: dict[tuple[str, ...], str | None]
+) -> None:
+    """With a label that says so: otherwise a comparison would take it for the CPU's."""
+    cases = materialize(definitions_of(calls(entry("torch.neg"), Overrides(devices=devices)), {}))
+
+    assert expected == {case.label: case.timer_args.device for case in cases}
+
+
+def test_what_no_tensor_goes_into_is_made_on_the_device_and_not_scripted() -> None:
+    """A script does not know the variable that says where."""
+    zeros = entry("torch.zeros", {"size": (2,)}, inputs={}, torchscript=True)
+    cases = materialize(definitions_of(calls(zeros, Overrides(devices=("cuda",))), {}))
+
+    assert ["out = torch.zeros(size=[2], device=device)"] == [
+        case.timer_args.stmt for case in cases
+    ]

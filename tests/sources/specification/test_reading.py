@@ -71,6 +71,19 @@ def python_cases(path: Path) -> list[Case]:
 # What it gives
 
 
+def test_one_entry_gives_a_case_on_each_of_its_devices(write: WRITE) -> None:
+    """Its inputs are moved there, and its code knows it by a variable."""
+    text = "inputs: {x: {shape: [2]}}, setup: 'w = x.to(device)', statement: x + w"
+    cases = python_cases(write(f"{HEAD}  - {{id: a, {text}, device: [cpu, cuda]}}\n"))
+
+    assert {("spec", "a", "cpu"): "cpu", ("spec", "a", "cuda"): "cuda"} == {
+        case.label: case.timer_args.device for case in cases
+    }
+    assert (
+        'device = "cuda"\ntorch.manual_seed(0)\nx = torch.randn([2]).to(device)\nw = x.to(device)'
+    ) == cases[1].timer_args.setup
+
+
 def test_each_shape_is_a_case_with_its_placeholders(write: WRITE) -> None:
     """In the label and in the code; other braces stay there: C++ is full of them, Python has sets.
 

@@ -43,11 +43,11 @@ SUCCEEDS(cublasSetWorkspace_v2)
 SUCCEEDS(cublasSetSmCountTarget)
 
 /* Of each type: single and double precision, real and complex. */
-#define IN_EACH_TYPE(name)   \
-    SUCCEEDS(cublasS##name) \
-    SUCCEEDS(cublasD##name) \
-    SUCCEEDS(cublasC##name) \
-    SUCCEEDS(cublasZ##name)
+#define IN_EACH_TYPE(name) \
+    WORKS(cublasS##name)   \
+    WORKS(cublasD##name)   \
+    WORKS(cublasC##name)   \
+    WORKS(cublasZ##name)
 
 IN_EACH_TYPE(gemm_v2)
 IN_EACH_TYPE(gemmBatched)
@@ -59,15 +59,15 @@ IN_EACH_TYPE(copy_v2)
 IN_EACH_TYPE(trmm_v2)
 IN_EACH_TYPE(trsm_v2)
 IN_EACH_TYPE(trsmBatched)
-SUCCEEDS(cublasSgemmEx)
-SUCCEEDS(cublasGemmEx)
-SUCCEEDS(cublasGemmStridedBatchedEx)
+WORKS(cublasSgemmEx)
+WORKS(cublasGemmEx)
+WORKS(cublasGemmStridedBatchedEx)
 
 /* Of these, torch lets the device have the result (its pointer mode). */
-SUCCEEDS(cublasSdot_v2)
-SUCCEEDS(cublasDdot_v2)
-SUCCEEDS(cublasCdotu_v2)
-SUCCEEDS(cublasCdotc_v2)
-SUCCEEDS(cublasZdotu_v2)
-SUCCEEDS(cublasZdotc_v2)
-SUCCEEDS(cublasDotEx)
+WORKS(cublasSdot_v2)
+WORKS(cublasDdot_v2)
+WORKS(cublasCdotu_v2)
+WORKS(cublasCdotc_v2)
+WORKS(cublasZdotu_v2)
+WORKS(cublasZdotc_v2)
+WORKS(cublasDotEx)

@@ -14,7 +14,7 @@ SUCCEEDS(cublasLtMatrixLayoutSetAttribute)
 CREATES(cublasLtMatmulPreferenceCreate, DESCRIPTION_BYTES)
 DESTROYS(cublasLtMatmulPreferenceDestroy)
 SUCCEEDS(cublasLtMatmulPreferenceSetAttribute)
-SUCCEEDS(cublasLtMatmul)
+WORKS(cublasLtMatmul)
 
 /* As cuBLASLt 13 lays it out. */
 struct heuristic {
@@ -30,6 +30,7 @@ status cublasLtMatmulAlgoGetHeuristic(void *handle, void *operation, void *a, vo
                                       struct heuristic *found, int *count)
 {
     (void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d, (void)preference;
+    note("library", __func__);
     if (most > 0)
         *found = (struct heuristic){.waves = 1.0F};
     *count = most > 0;

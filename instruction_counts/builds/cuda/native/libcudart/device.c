@@ -180,6 +180,6 @@ status cudaGetDriverEntryPointByVersion(
     return SUCCESS;
 }
 
-SUCCEEDS(cudaDeviceSynchronize)
+SYNCHRONISES(cudaDeviceSynchronize)
 SUCCEEDS(cudaProfilerStart)
 SUCCEEDS(cudaProfilerStop)

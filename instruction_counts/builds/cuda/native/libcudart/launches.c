@@ -17,7 +17,39 @@ void **__cudaRegisterFatBinary(void *code)
 
 void __cudaRegisterFatBinaryEnd(void **registered) { (void)registered; }
 void __cudaUnregisterFatBinary(void **registered) { (void)registered; }
-void __cudaRegisterFunction(void) { }
+
+/* Kernels by the functions that launch them: as they come, since they are looked up seldom. */
+struct kernel {
+    const void *function;
+    const char *name;
+};
+
+static struct kernel *kernels;
+static size_t number_of_kernels, room;
+
+void __cudaRegisterFunction(void **code, const void *function, char *on_device, const char *name)
+{
+    (void)code, (void)on_device;
+    if (number_of_kernels == room) {
+        size_t more = room == 0 ? 1024 : 2 * room;
+        struct kernel *larger = realloc(kernels, more * sizeof *kernels);
+        if (larger == NULL)
+            return; /* it stays without a name */
+        kernels = larger;
+        room = more;
+    }
+    kernels[number_of_kernels++] = (struct kernel){function, name};
+}
+
+/* The name of a kernel, as the compiler has it; NULL where it is not known. */
+const char *stand_in_kernel(const void *function)
+{
+    for (size_t number = 0; number < number_of_kernels; number++)
+        if (kernels[number].function == function)
+            return kernels[number].name;
+    return NULL;
+}
+
 void __cudaRegisterVar(void) { }
 
 /* A kernel is called by a function of the host, which gets what it was called with from here. */
@@ -56,16 +88,22 @@ status __cudaGetKernel(const void **kernel, const void *function)
     return SUCCESS;
 }
 
-static status launch(void)
+static status launch(const void *function)
 {
+    note("kernel", function);
     did_work();
     return SUCCESS;
 }
 
-status __cudaLaunchKernel(void) { return launch(); }
-status cudaLaunchKernel(void) { return launch(); }
-status cudaLaunchKernelExC(void) { return launch(); }
-status cudaLaunchCooperativeKernel(void) { return launch(); }
+status __cudaLaunchKernel(const void *function) { return launch(function); }
+status cudaLaunchKernel(const void *function) { return launch(function); }
+status cudaLaunchCooperativeKernel(const void *function) { return launch(function); }
+
+status cudaLaunchKernelExC(const void *configuration, const void *function)
+{
+    (void)configuration;
+    return launch(function);
+}
 
 /* As CUDA 13 lays it out. */
 struct function_facts {

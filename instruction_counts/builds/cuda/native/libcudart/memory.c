@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "runtime.h"
@@ -57,8 +58,9 @@ static status add(char *start, size_t bytes, size_t mapped, enum kind kind)
     return SUCCESS;
 }
 
-static status allocate(void **found, size_t bytes, enum kind kind)
+static status allocate(const char *name, void **found, size_t bytes, enum kind kind)
 {
+    note("allocation", name);
     *found = NULL;
     if (bytes == 0)
         return SUCCESS;
@@ -73,8 +75,9 @@ static status allocate(void **found, size_t bytes, enum kind kind)
     return result == SUCCESS ? SUCCESS : failed_with(result);
 }
 
-static status release(void *address)
+static status release(const char *name, void *address)
 {
+    note("allocation", name);
     if (address == NULL)
         return SUCCESS;
     pthread_mutex_lock(&changing);
@@ -90,45 +93,54 @@ static status release(void *address)
     return block != NULL ? SUCCESS : failed_with(INVALID_VALUE);
 }
 
-status cudaMalloc(void **found, size_t bytes) { return allocate(found, bytes, DEVICE); }
-status cudaMallocHost(void **found, size_t bytes) { return allocate(found, bytes, HOST); }
-status cudaFree(void *address) { return release(address); }
-status cudaFreeHost(void *address) { return release(address); }
+status cudaMalloc(void **found, size_t bytes)
+{
+    return allocate(__func__, found, bytes, DEVICE);
+}
+
+status cudaMallocHost(void **found, size_t bytes)
+{
+    return allocate(__func__, found, bytes, HOST);
+}
+
+status cudaFree(void *address) { return release(__func__, address); }
+status cudaFreeHost(void *address) { return release(__func__, address); }
 
 status cudaMallocAsync(void **found, size_t bytes, void *stream)
 {
     (void)stream;
-    return allocate(found, bytes, DEVICE);
+    return allocate(__func__, found, bytes, DEVICE);
 }
 
 status cudaFreeAsync(void *address, void *stream)
 {
     (void)stream;
-    return release(address);
+    return release(__func__, address);
 }
 
 status cudaHostAlloc(void **found, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return allocate(found, bytes, HOST);
+    return allocate(__func__, found, bytes, HOST);
 }
 
 status cudaMallocManaged(void **found, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return allocate(found, bytes, MANAGED);
+    return allocate(__func__, found, bytes, MANAGED);
 }
 
 status cudaHostRegister(void *address, size_t bytes, unsigned flags)
 {
     (void)flags;
+    note("allocation", __func__);
     pthread_mutex_lock(&changing);
     status result = add(address, bytes, 0, HOST);
     pthread_mutex_unlock(&changing);
     return result;
 }
 
-status cudaHostUnregister(void *address) { return release(address); }
+status cudaHostUnregister(void *address) { return release(__func__, address); }
 
 status cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
 {
@@ -144,12 +156,18 @@ struct pointer {
     long reserved[8];
 };
 
-status cudaPointerGetAttributes(struct pointer *found, void *address)
+static enum kind kind_at(const void *address)
 {
     pthread_mutex_lock(&changing);
     struct block *block = block_with(address);
     enum kind kind = block == NULL ? NONE : block->kind;
     pthread_mutex_unlock(&changing);
+    return kind;
+}
+
+status cudaPointerGetAttributes(struct pointer *found, void *address)
+{
+    enum kind kind = kind_at(address);
     *found = (struct pointer){
         .kind = (int)kind,
         .on_device = kind == NONE ? NULL : address,
@@ -162,9 +180,24 @@ status cudaPointerGetAttributes(struct pointer *found, void *address)
 
 enum { HOST_TO_HOST = 0, TO_DEVICE = 1, FROM_DEVICE = 2, WITHIN_DEVICE = 3 };
 
-static void copy(char *to, size_t to_pitch, const char *from, size_t from_pitch, size_t width,
-                 size_t rows, int way)
+/* Whether memory of the host is pinned decides whether a copy can run beside other work. */
+static void note_copy(const char *name, const char *to, const char *from, int way)
 {
+    static const char *const ways[] = {"within the host", "to the device", "from the device",
+                                       "within the device", "wherever it lies"};
+    if (listening == NULL)
+        return;
+    const char *host = way == TO_DEVICE ? from : way == FROM_DEVICE ? to : NULL;
+    const char *memory = host == NULL ? "" : kind_at(host) == HOST ? ", pinned" : ", pageable";
+    char text[128];
+    snprintf(text, sizeof text, "%s %s%s", name, ways[way < 0 || way > 4 ? 4 : way], memory);
+    note("copy", text);
+}
+
+static void copy(const char *name, char *to, size_t to_pitch, const char *from, size_t from_pitch,
+                 size_t width, size_t rows, int way)
+{
+    note_copy(name, to, from, way);
     did_work();
     if (way == WITHIN_DEVICE)
         return;
@@ -174,14 +207,14 @@ static void copy(char *to, size_t to_pitch, const char *from, size_t from_pitch,
 
 status cudaMemcpy(void *to, const void *from, size_t bytes, int way)
 {
-    copy(to, 0, from, 0, bytes, 1, way);
+    copy(__func__, to, 0, from, 0, bytes, 1, way);
     return SUCCESS;
 }
 
 status cudaMemcpyAsync(void *to, const void *from, size_t bytes, int way, void *stream)
 {
     (void)stream;
-    copy(to, 0, from, 0, bytes, 1, way);
+    copy(__func__, to, 0, from, 0, bytes, 1, way);
     return SUCCESS;
 }
 
@@ -189,21 +222,19 @@ status cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t fro
                          size_t width, size_t rows, int way, void *stream)
 {
     (void)stream;
-    copy(to, to_pitch, from, from_pitch, width, rows, way);
+    copy(__func__, to, to_pitch, from, from_pitch, width, rows, way);
     return SUCCESS;
 }
 
-status cudaMemsetAsync(void)
+static status fill(const char *name)
 {
+    note("copy", name);
     did_work();
     return SUCCESS;
 }
 
-status cudaMemset(void)
-{
-    did_work();
-    return SUCCESS;
-}
+status cudaMemsetAsync(void) { return fill(__func__); }
+status cudaMemset(void) { return fill(__func__); }
 
 /* Pools, which keep nothing here. */
 

@@ -4,8 +4,6 @@
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101 };
 
-#define INTERNAL __attribute__((visibility("hidden")))
-
 INTERNAL status failed_with(status error);
 
 /* A launch or a copy: a graph that is being captured grows by a node. */
