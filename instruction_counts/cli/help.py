@@ -18,7 +18,10 @@ _GROUPS = {
     ),
     "Measuring": ("jobs", "counts", "times", "timing", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
-    "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
+    "Results": (
+        *("output", "form", "limit", "resume", "on_step", "site", "db"),
+        *("save", "save_file"),
+    ),
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),

@@ -90,7 +90,7 @@ def publish_command(
     \b
     Examples:
       python main.py publish site
-      python main.py publish site --tag 'nightly-*' --url https://example.org/counts
+      python main.py publish site --tag 'nightly-*' --since 2026-01-31
     """  # noqa: D301 - \b keeps click from reflowing the examples
     with Store(db, must_exist=True) as store:
         done = publish_to(folder, store, selection, min_effect, since=since, tags=tag, url=url)

@@ -88,7 +88,7 @@ def watch_command(
     every: float | None,
     asked: Asked,
 ) -> int:
-    """Measure each new build, compare it with the one before, and report each step once.
+    """Measure each new build, compare it with the last, and report steps once.
 
     COMMAND prints the builds; those already seen are skipped. Before a change is
     reported, both builds are measured again. Without --every, it looks once, and exits with 3 if

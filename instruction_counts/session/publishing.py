@@ -41,9 +41,14 @@ class PublishedBuild:
         return f"run {self.run_id}{'' if self.name == DEFAULT_NAME else f', {self.name}'}"
 
     @property
-    def day(self) -> str:
+    def started_at(self) -> str:
         """When the run began; empty where that is not known."""
-        return self.points[0].started_at[:10]
+        return self.points[0].started_at
+
+    @property
+    def engine(self) -> str:
+        """Of the run."""
+        return self.points[0].engine
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -54,11 +59,6 @@ class PublishedBuild:
     def cases(self) -> frozenset[CaseKey]:
         """Those that were counted."""
         return frozenset(point.case for point in self.points if point.instructions is not None)
-
-    @property
-    def side(self) -> Side:
-        """It as a side without its records."""
-        return Side(self.title, self.points[0].engine, self.fingerprint, {})
 
 
 @attrs.frozen
@@ -141,4 +141,5 @@ def compare_builds(
 
 
 def _comparable(base: PublishedBuild, new: PublishedBuild) -> bool:
-    return not any(found.prevents for found in disagreements(base.side, new.side))
+    sides = (Side(build.title, build.engine, build.fingerprint, {}) for build in (base, new))
+    return not any(found.prevents for found in disagreements(*sides))

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -28,20 +28,9 @@ _NAME = re.compile(r"([a-z]+/)?[a-z0-9][a-z0-9-]*\.[a-z]+")
 _REMEDY = "Choose an empty folder, or one that was published to before."
 
 
-class File(Protocol):
-    """A file of the site."""
-
-    @property
-    def name(self) -> str:
-        """Its path below the folder."""
-
-    @property
-    def made_of(self) -> str:
-        """If it is the same, so is the content."""
-
-    @property
-    def make(self) -> Callable[[], str | bytes | Iterable[str | bytes]]:
-        """Makes the content."""
+File: TypeAlias = tuple[str, str, Callable[[], str | bytes | Iterable[str | bytes]]]
+"""Its path below the folder, what it is made of (if that is the same, so is the content), and what
+makes it."""
 
 
 @attrs.frozen
@@ -86,14 +75,22 @@ def site_folder(path: Path) -> Iterator[SiteFolder]:
     """
     check_site_folder(path)
     with contextlib.ExitStack() as stack:
-        try:
+        with _writing(path):
             path.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(path / MANIFEST, patience_s=0))
-        except TimeoutError as error:
-            raise UsageError(f"another process is publishing to {path}", "Try later.") from error
-        except OSError as error:
-            raise unwritable(path, "", error) from error
+            try:
+                stack.enter_context(locked(path / MANIFEST, patience_s=0))
+            except TimeoutError as error:
+                problem = f"another process is publishing to {path}"
+                raise UsageError(problem, "Try later.") from error
         yield SiteFolder(path, _read(path))
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, "", error) from error
 
 
 def _read(path: Path) -> _Manifest:
@@ -146,7 +143,7 @@ class SiteFolder:
         self._files = {**dict.fromkeys(names, ""), **self._files}
         self._save(self._known)
         try:
-            written = sum(map(self._put, files))
+            written = sum(self._put(*file) for file in files)
             gone = self._files.keys() - names
             for name in gone:
                 self._remove(name)
@@ -168,28 +165,21 @@ class SiteFolder:
                 "Move it away.",
             )
 
-    def _put(self, file: File) -> bool:
-        path = self._path / file.name
-        if self._files[file.name] == file.made_of and path.is_file():
+    def _put(self, name: str, made_of: str, make: Callable[[], Any]) -> bool:
+        path = self._path / name
+        if self._files[name] == made_of and path.is_file():
             return False
-        self._files[file.name] = ""
-        self._make_folder(path.parent)
-        write_output(path, file.make())
-        self._files[file.name] = file.made_of
+        self._files[name] = ""
+        with _writing(path):
+            path.parent.mkdir(exist_ok=True)
+        write_output(path, make())
+        self._files[name] = made_of
         return True
-
-    def _make_folder(self, path: Path) -> None:
-        try:
-            path.mkdir(exist_ok=True)
-        except OSError as error:
-            raise unwritable(path, "", error) from error
 
     def _remove(self, name: str) -> None:
         path = self._path / name
-        try:
+        with _writing(path):
             path.unlink(missing_ok=True)
-        except OSError as error:
-            raise unwritable(path, "", error) from error
         del self._files[name]
         if path.parent != self._path:
             with contextlib.suppress(OSError):  # others are in it

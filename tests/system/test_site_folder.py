@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-import attrs
 import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError
@@ -18,24 +16,11 @@ from instruction_counts.system.site_folder import (
 )
 
 
-@attrs.frozen
-class Made:
-    """A file with a text that is also what it is made of."""
-
-    name: str
-    made_of: str
-
-    @property
-    def make(self) -> Callable[[], str]:
-        """Its text."""
-        return lambda: self.made_of
-
-
 def update(folder: Path, **texts: str) -> Changes:
-    """Make these the pages of the folder."""
-    files = [Made(f"cases/{name}.html", text) for name, text in texts.items()]
+    """Make these the pages of the folder; each is made of its text alone."""
+    files = [(f"cases/{name}.html", text, lambda text=text: text) for name, text in texts.items()]
     with site_folder(folder) as site:
-        return site.update(frozenset(file.name for file in files), files)
+        return site.update(frozenset(name for name, *_ in files), files)
 
 
 @pytest.fixture
@@ -114,22 +99,18 @@ def test_a_manifest_leads_nowhere_else(name: str, folder: Path) -> None:
 def test_an_interrupted_update_goes_on(folder: Path) -> None:
     """What it wrote is known for ours, and what it had found is not lost."""
 
-    class Stopping(Made):
-        """A page that is never made."""
+    def stop() -> str:
+        raise KeyboardInterrupt
 
-        @property
-        def make(self) -> Callable[[], str]:
-            raise KeyboardInterrupt
-
-    files = [Made("cases/a.html", "2"), Made("cases/c.html", "1"), Stopping("cases/d.html", "1")]
+    files = [("cases/a.html", "2", lambda: "2"), ("cases/d.html", "1", stop)]
     with site_folder(folder) as site:
         site.remembered("cause", lambda: "slow")
         with pytest.raises(KeyboardInterrupt):
-            site.update(frozenset(file.name for file in files), files)
+            site.update(frozenset(name for name, *_ in files), files)
 
     with site_folder(folder) as site:
         assert "slow" == site.remembered("cause", lambda: "asked again")
-    assert Changes(written=1, removed=1, files=3) == update(folder, a="2", c="1", d="1")
+    assert Changes(written=1, removed=1, files=2) == update(folder, a="2", d="1")
 
 
 def test_what_is_not_asked_for_is_forgotten(folder: Path) -> None:

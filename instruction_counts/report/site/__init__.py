@@ -12,7 +12,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 
@@ -48,8 +48,7 @@ Remembered: TypeAlias = Callable[[str, Callable[[], Any]], Any]
 """Gives a plain value by its name; one that no earlier publication left is made."""
 
 
-@attrs.frozen
-class Page:
+class Page(NamedTuple):
     """A file of the site."""
 
     name: str
@@ -130,8 +129,7 @@ class Site:
             )
             for point in build.points
         ]
-        first = build.points[0]
-        return _digest(build.title, first.started_at, first.engine, first.fingerprint, counts)
+        return _digest(build.title, build.started_at, build.engine, build.fingerprint, counts)
 
     def _pair(self, base: PublishedBuild, new: PublishedBuild) -> Document:
         """The comparison of two builds, with a link to the history of each case."""
@@ -143,19 +141,21 @@ class Site:
         pages = {name_of(key): f"{page}.html" for key, page in self._cases.items()}
         return attrs.evolve(
             document,
-            title=f"{new.title} against {base.title}",
+            title=f"{_dated(new)} against {_dated(base)}",
             sections=(_linked(section, pages) for section in document.sections),
         )
 
     def _page_of(self, build: PublishedBuild) -> str | None:
         return f"{self._pairs[build]}.html" if build in self._pairs else None
 
+    def _named(self, build: PublishedBuild) -> Values:
+        page, torch = self._page_of(build), torch_of(build.fingerprint)
+        return {"build": build.title, "build_page": page, "torch": torch}
+
     def _build_values(self, build: PublishedBuild) -> Values:
         return {
-            "build": build.title,
-            "build_page": self._page_of(build),
-            "started_at": build.points[0].started_at,
-            "torch": torch_of(build.fingerprint),
+            **self._named(build),
+            "started_at": build.started_at,
             "cases": len(build.cases),
             "failed": sum(bool(point.failure) for point in build.points),
             "tally": {},
@@ -207,13 +207,8 @@ class Site:
 
     def _of_point(self, point: Values) -> Values:
         """A count, or that there is none, with its build."""
-        build = self._builds[point["run"], point["build"]]
-        return {
-            **{name: point[name] for name in ("started_at", "run", "count", "exact", "remark")},
-            "build": build.title,
-            "build_page": self._page_of(build),
-            "torch": torch_of(build.fingerprint),
-        }
+        known = {name: point[name] for name in ("started_at", "run", "count", "exact", "remark")}
+        return known | self._named(self._builds[point["run"], point["build"]])
 
     def _step(self, key: CaseKey, step: Values, points: Sequence[Values]) -> Values:
         before, after = (self._of_point(points[step[end]]) for end in ("before", "after"))
@@ -271,6 +266,10 @@ def _linked(section: Section, pages: dict[str, str]) -> Section:
 def _linked_row(row: Row, pages: dict[str, str]) -> Row:
     first, *others = row.cells
     return attrs.evolve(row, cells=[attrs.evolve(first, link=pages.get(row.key, "")), *others])
+
+
+def _dated(build: PublishedBuild) -> str:
+    return f"{build.title} of {build.started_at[:10]}" if build.started_at else build.title
 
 
 def _moment(values: Values) -> tuple[str, int]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+import attrs
+
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.report.causes import why
 from instruction_counts.report.document import (
@@ -43,14 +45,8 @@ def _case_cell(item: Values) -> Cell:
     return Cell(item["case"], link=item["page"])
 
 
-def _verdicts(*verdicts: Verdict, role: Role = Role.PLAIN) -> Any:
-    """How many cases of a build have one of these verdicts, for a column."""
-
-    def number(item: Values) -> Cell:
-        found = sum(item["tally"].get(verdict.value, 0) for verdict in verdicts)
-        return Cell(found or "", role)
-
-    return number
+def _verdict(verdict: Verdict, role: Role) -> Any:
+    return lambda item: Cell(item["tally"].get(verdict.value) or "", role)
 
 
 def _change(name: str) -> Any:
@@ -60,29 +56,29 @@ def _change(name: str) -> Any:
 _DAY = Column("day", "date", of=lambda item: item["started_at"][:10])
 _BUILDS = (
     Column("build", "build", of=_build_cell),
-    _DAY,
-    Column("torch", "torch", of=lambda item: item["torch"]),
-    Column("cases", "cases", Unit.COUNT, of=lambda item: item["cases"]),
-    Column("worse", "worse", Unit.COUNT, of=_verdicts(Verdict.WORSE, role=Role.BAD)),
-    Column("better", "better", Unit.COUNT, of=_verdicts(Verdict.BETTER, role=Role.GOOD)),
+    Column("worse", "worse", Unit.COUNT, of=_verdict(Verdict.WORSE, Role.BAD)),
+    Column("better", "better", Unit.COUNT, of=_verdict(Verdict.BETTER, Role.GOOD)),
     Column("failed", "failed", Unit.COUNT, of=lambda item: item["failed"] or ""),
     Column(
         *("mean_change", "in all", Unit.RELATIVE),
         of=lambda item: Cell(item["mean_change"] or "", Role.of_change(item["mean_change"])),
     ),
+    _DAY,
+    Column("torch", "torch", of=lambda item: item["torch"]),
+    Column("cases", "cases", Unit.COUNT, of=lambda item: item["cases"]),
 )
-_STEP = (
-    Column("base", "before", Unit.COUNT, of=lambda item: item["base"]),
-    Column("new", "after", Unit.COUNT, of=lambda item: item["new"]),
+_STEP = (  # a phone shows the first columns
     Column("change", "change", Unit.CHANGE, of=_change("change")),
     Column("relative", "%", Unit.RELATIVE, of=_change("relative")),
+    Column("base", "before", Unit.COUNT, of=lambda item: item["base"]),
+    Column("new", "after", Unit.COUNT, of=lambda item: item["new"]),
 )
 _STEPS = (
     Column("case", "case", of=_case_cell),
     *(*_STEP, Column("build", "in", of=_build_cell), _DAY),
 )
 _STEPS_OF_CASE = (
-    *(Column("build", "in", of=_build_cell), _DAY, *_STEP),
+    *(Column("build", "in", of=_build_cell), *_STEP, _DAY),
     Column("remark", "", of=lambda item: item["remark"]),
 )
 _CASES = (
@@ -93,12 +89,12 @@ _CASES = (
     Column("last_step", "last step", of=lambda item: item["last_step"][:10]),
 )
 _COUNTS = (
-    *(Column("build", "build", of=_build_cell), _DAY),
-    Column("torch", "torch", of=lambda item: item["torch"]),
+    Column("build", "build", of=_build_cell),
     Column(
         *("count", "count", Unit.COUNT),
         of=lambda item: Cell(item["count"], approximate=item["exact"] is False),
     ),
+    *(_DAY, Column("torch", "torch", of=lambda item: item["torch"])),
     Column("remark", "", of=lambda item: item["remark"]),
 )
 
@@ -117,7 +113,7 @@ def overview(
     sections = [
         *_newest("builds", "Newest builds", "Earlier builds", _BUILDS, builds),
         *_newest("steps", "Newest steps", "Earlier steps", _STEPS, shown),
-        table_of("cases", "Cases", _CASES, cases, _key, folded=True),
+        table_of("cases", "Cases", _CASES, cases, folded=True),
     ]
     left_out = len(steps) - len(shown)
     notes = [f"{left_out:,} earlier steps are on the pages of their cases."] if left_out else []
@@ -149,10 +145,6 @@ def _with_causes(
     return Table(name, title, columns, rows, **more).without_empty_columns()
 
 
-def _key(item: Values) -> str:
-    return str(item["case"])
-
-
 def case_document(
     case: Values,
     chart: Chart | None,
@@ -170,7 +162,7 @@ def case_document(
         case["case"],
         [f"{latest} · {changes}{last}"],
         sections=[
-            *([] if chart is None else [chart]),
+            *([] if chart is None else [attrs.evolve(chart, title="Counts over time")]),
             _with_causes("steps", "Steps", _STEPS_OF_CASE, steps) if steps else no_steps,
             table_of("counts", "Counts", _COUNTS, counts).without_empty_columns(),
         ],
