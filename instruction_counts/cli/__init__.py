@@ -24,6 +24,7 @@ _COMMANDS = {
     "baseline": "Accept, show and check a baseline file, for CI.",
     "explain": "Show where the instructions of a case go, and which functions changed.",
     "history": "Show the counts of a case over stored runs, and the steps in them.",
+    "publish": "Write the history of all cases as a static site.",
     "bisect": "Find the builds between which a case changed.",
     "watch": "Measure each new build, and alert once for each step.",
     "list": "List the selected cases.",

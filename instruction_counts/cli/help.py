@@ -18,7 +18,7 @@ _GROUPS = {
     ),
     "Measuring": ("jobs", "counts", "times", "timing", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
-    "Results": ("output", "form", "limit", "resume", "on_step", "db"),
+    "Results": ("output", "form", "limit", "resume", "on_step", "site", "db"),
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs", "devices"),

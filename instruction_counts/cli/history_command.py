@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+from collections.abc import Callable
+from typing import Any
 
 import attrs
 import click
@@ -33,16 +35,21 @@ def _date(text: str) -> dt.datetime:
     raise ValueError("expected a date such as 2026-01-31 or 2026-01-31T12:00")
 
 
+def runs_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that select stored runs; the command gets ``since`` and ``tag``."""
+    since = option(
+        "--since",
+        "DATE",
+        "Only runs since then (UTC): 2026-01-31. Or with a time: 2026-01-31T12:00.",
+        type=Written("date", _date),
+    )
+    return since(several("--tag", "GLOB", "Only runs with a matching tag.")(function))
+
+
 @click.command("history", cls=Command)
 @click.argument("label")
 @mode_options
-@option(
-    "--since",
-    "DATE",
-    "Only runs since then (UTC): 2026-01-31. Or with a time: 2026-01-31T12:00.",
-    type=Written("date", _date),
-)
-@several("--tag", "GLOB", "Only runs with a matching tag.")
+@runs_options
 @min_effect_option
 @output_options()
 @store_option

@@ -15,11 +15,13 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, counting_options, series_options
 from instruction_counts.cli.options import DURATION, FILE, option, selection_options, several
 from instruction_counts.cli.output import STDOUT, check_folder
+from instruction_counts.cli.publish_command import FOLDER, publish_to
 from instruction_counts.domain.errors import DataError
 from instruction_counts.report.history import found_step, step_text
 from instruction_counts.session.watch_state import Step
 from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.storage.store import Store
+from instruction_counts.system.site_folder import check_site_folder
 
 
 @attrs.frozen
@@ -63,6 +65,7 @@ class StepReporting:
     "COMMAND",
     "Shell command to run for each step. It gets the line of JSON on stdin.",
 )
+@option("--publish site", "DIR", "Keep a site of these cases up to date, as publish.", type=FOLDER)
 @option(
     "--state state_file",
     "FILE",
@@ -80,11 +83,12 @@ def watch_command(
     build_cmd: str | None,
     output: tuple[Path, ...],
     on_step: str | None,
+    site: Path | None,
     state_file: Path | None,
     every: float | None,
     asked: Asked,
 ) -> int:
-    """Measure each new build, compare it with the one before, and report each step once.
+    """Measure each new build, compare it with the last, and report steps once.
 
     COMMAND prints the builds; those already seen are skipped. Before a change is
     reported, both builds are measured again. Without --every, it looks once, and exits with 3 if
@@ -98,8 +102,15 @@ def watch_command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     for file in output:
         check_folder(file, f"--output {file}")
+    if site is not None:
+        check_site_folder(site)
     request = WatchRequest(listing, build_cmd, asked.how, state_file)
     with Store(asked.db) as store:
+
+        def publish() -> None:
+            if site is not None:
+                console.note(publish_to(site, store, asked.how.selection, asked.how.min_effect))
+
         report = StepReporting(output, on_step).report
-        found = watch(request, store, found_step, report, console, every)
+        found = watch(request, store, found_step, report, console, every, publish)
     return exit_code(regression=bool(found))

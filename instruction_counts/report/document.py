@@ -79,6 +79,8 @@ class Cell:
     """Whether it is marked with ``~``."""
     remark: str = ""
     """What is said at the end of its row: ``9 → 10 allocations``."""
+    link: str = ""
+    """The page of a site that it leads to, from the root of the site."""
 
 
 def _as_cells(values: Iterable[Value | Cell]) -> tuple[Cell, ...]:

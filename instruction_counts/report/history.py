@@ -49,16 +49,19 @@ _CHANGED = "files of the build changed during the run"
 
 StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]]
 """What caused the steps of a history, by the counts before and after each."""
+StepTexts: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[str]]
+"""The same in words."""
 
 
 def history(series: Sequence[Series], causes: StepCauses) -> Document:
     """Each case with its counts and steps."""
+    said = {pair: texts(found) for pair, found in causes.items()}
     plotted = (
-        Block(case.key.title, _plot_lines(case, causes), preformatted=True)
+        Block(case.key.title, _plot_lines(case, said), preformatted=True)
         for case in series[:MOST_PLOTS]
     )
     shown = plotted if len(series) <= MOST_PLOTS else [_overview(series)]
-    data = [_series_data(case, causes) for case in series]
+    data = [series_data(case, said) for case in series]
     # A record for each count, and for each time that a case was not counted: segment 0.
     records = (
         (*key_cells(case.key), number, *(point[name] for name in _RECORD))
@@ -68,7 +71,7 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
     )
     return Document(
         "history",
-        sections=[*shown, *filter(None, map(_chart, series))],
+        sections=[*shown, *filter(None, map(chart_of, series))],
         data={"format_version": FORMAT_VERSION, "cases": data},
         records=records_table("counts", (*KEY_NAMES, "segment", *_RECORD), records),
     )
@@ -89,7 +92,7 @@ def _change(base: int, new: int) -> str:
     return f"{base:,} → {new:,}  {new - base:+,}{relative}"
 
 
-def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
+def _plot_lines(series: Series, said: StepTexts) -> Iterator[Line]:
     """For each segment a plot and its steps, then what was not counted."""
     total = len(series.segments)
     for number, segment in enumerate(series.segments, 1):
@@ -102,7 +105,7 @@ def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
         first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
         days = f"{plural(len(points), 'count')}, {first_day} to {last_day}"
         yield Line(days, Role.DIM, plots.levels_margin(counts, segment.outliers))
-        yield from _steps(segment, causes)
+        yield from _steps(segment, said)
     if not series.segments:
         yield Line("never counted", indent=2)
     for point in _counted(series):
@@ -117,7 +120,7 @@ def _counted(series: Series) -> list[StoredCount]:
     return [point for segment in series.segments for point in segment.points]
 
 
-def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
+def _steps(segment: Segment, said: StepTexts) -> Iterator[Line]:
     for step in segment.steps:
         base, new = segment.points[step.before], segment.points[step.after]
         sure = "" if step.confirmed else "  one count only"
@@ -129,13 +132,13 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
             yield Line(f"with {between} outliers in between", indent=4)
         for other in surroundings(base, new):
             yield Line(f"differs too: {other.text}", Role.WARNING, 4)
-        for cause in texts(causes.get((base, new), ())):
+        for cause in said.get((base, new), ()):
             yield Line(cause, indent=4)
     if not segment.steps:
         yield Line("no step", indent=2)
 
 
-def _chart(series: Series) -> Chart | None:
+def chart_of(series: Series) -> Chart | None:
     """The counts of a case in the order of its runs, and its levels; None without any."""
     lines: list[Drawn] = []
     for number, segment in enumerate(series.segments, 1):
@@ -189,7 +192,8 @@ def _remarks(segment: Segment, place: int) -> Iterator[str]:
             yield f"{step.change:+,} {step.relative:+.2%}"
 
 
-def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
+def series_data(series: Series, said: StepTexts) -> dict[str, Any]:
+    """A case with its counts and steps, for programs."""
     return {
         **series.key.as_values,
         "segments": [
@@ -204,7 +208,7 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
                     }
                     for place, point in enumerate(segment.points)
                 ],
-                "steps": [_step_data(step, segment, causes) for step in segment.steps],
+                "steps": [_step_data(step, segment, said) for step in segment.steps],
             }
             for segment in series.segments
         ],
@@ -212,14 +216,14 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
     }
 
 
-def _step_data(step: Step, segment: Segment, causes: StepCauses) -> dict[str, Any]:
+def _step_data(step: Step, segment: Segment, said: StepTexts) -> dict[str, Any]:
     base, new = segment.points[step.before], segment.points[step.after]
     return {
         **attrs.asdict(step),
         "change": step.change,
         "relative": step.relative,
         "differs": [surrounding.name for surrounding in surroundings(base, new)],
-        "causes": texts(causes.get((base, new), ())),
+        "causes": said.get((base, new), ()),
     }
 
 

@@ -10,6 +10,7 @@ import attrs
 
 from instruction_counts.analysis.attribution.causes import top_causes
 from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError, UsageError
@@ -45,22 +46,38 @@ def history_of(
         UsageError: no stored case is selected, or no run is left.
     """
     keys = select_keys(store.case_keys(), selection, "the store")
+    points = counts_of(keys, store, since=since, tags=tags)
+    if last is not None:
+        runs = set(list(dict.fromkeys(point.run_id for point in points))[-last:])
+        points = [point for point in points if point.run_id in runs]
+    series = all_series(points, min_effect)
+    causes = {pair: causes_of(store, *pair) for found in series for pair in pairs_at_steps(found)}
+    return Histories(series, causes)
+
+
+def counts_of(
+    keys: Collection[CaseKey],
+    store: Store,
+    *,
+    since: dt.datetime | None = None,
+    tags: Collection[str] = (),
+) -> list[StoredCount]:
+    """The counts of these cases in the runs that `history_of` is about, in order of time.
+
+    Raises:
+        UsageError: no run is left.
+    """
     points = [
         point
         for point in store.counts(keys)
         if (since is None or point.started_at >= since.isoformat())
         and (not tags or any(fnmatchcase(tag, glob) for tag in point.tags for glob in tags))
     ]
-    if last is not None:
-        runs = set(list(dict.fromkeys(point.run_id for point in points))[-last:])
-        points = [point for point in points if point.run_id in runs]
     if not points:
         raise UsageError(
             "no run with this case is left", "Widen --since and --tag. See:", "runs list"
         )
-    series = all_series(points, min_effect)
-    causes = {pair: causes_of(store, *pair) for found in series for pair in pairs_at_steps(found)}
-    return Histories(series, causes)
+    return points
 
 
 def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[Cause, ...]:

@@ -21,7 +21,7 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason, 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.build_series import StoreBuildMeasurer, listed, maker_of
 from instruction_counts.session.comparing import ComparisonRequest
@@ -73,13 +73,15 @@ def watch(
     report: Callable[[Step], None],
     observer: Observer,
     every_s: float | None = None,
+    publish: Callable[[], None] = lambda: None,
 ) -> int:
     """Look at the builds that are new, and return how many steps were found.
 
     ``report`` may get a step twice, if the program ended meanwhile; if it raises an OSError or a
     DataError, it gets the step again at the next look. With ``every_s`` it looks again after each
     pause of so many seconds, and never returns; builds that cannot be listed then are an error
-    that the observer gets.
+    that the observer gets. Where something was measured, ``publish`` is called after the first look
+    and after each that found a new build; if it raises a UsageError, also after the next one.
 
     Raises:
         UsageError: the state is that of another watch, or another process holds it.
@@ -97,6 +99,7 @@ def watch(
 
         save = functools.partial(write_state, path)
         looking = Looking(state, save, make, measurer, describe, report)
+        published: tuple[str, ...] | None = None
         while True:
             seen = looking.state.seen
             try:
@@ -105,11 +108,31 @@ def watch(
                 if every_s is None:
                     raise
                 observer.error(error.text(program_name()))
+            if looking.state.bases and published != looking.state.seen:
+                published = publish_seen(publish, looking.state, observer, every_s)
             if every_s is None:
                 if looking.state.seen == seen:
                     observer.note("There is no new build.")
                 return found
             time.sleep(every_s)
+
+
+def publish_seen(
+    publish: Callable[[], None], state: State, observer: Observer, every_s: float | None
+) -> tuple[str, ...] | None:
+    """The builds that are published now; None where that failed, and will be tried again.
+
+    Raises:
+        UsageError: it failed, and there is no next look.
+    """
+    try:
+        publish()
+    except UsageError as error:
+        if every_s is None:
+            raise
+        observer.error(error.text(program_name()))
+        return None
+    return state.seen
 
 
 @attrs.define

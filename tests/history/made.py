@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -35,6 +35,12 @@ def run_of(count: int | None, day: int, label: str = "add", **more: Any) -> Run:
 def stored(store: Store, counts: Iterable[int | None], **more: Any) -> list[int]:
     """Store a run for each count, one a day; their numbers."""
     return [store.import_run(run_of(count, day, **more)) for day, count in enumerate(counts, 1)]
+
+
+def run_of_cases(counts: Mapping[str, int | None], day: int) -> Run:
+    """A run of several cases on that day; their counts by label."""
+    runs = [run_of(count, day, label) for label, count in counts.items()]
+    return attrs.evolve(runs[0], cases=tuple(case for run in runs for case in run.cases))
 
 
 def point(count: int | None, number: int = 1, **more: Any) -> StoredCount:

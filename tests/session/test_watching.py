@@ -36,7 +36,7 @@ from instruction_counts.session.watch_state import (
     state_file_of,
     write_state,
 )
-from instruction_counts.session.watching import Looking, WatchRequest
+from instruction_counts.session.watching import Looking, WatchRequest, publish_seen
 from instruction_counts.storage.store import Store
 from tests.builders import cpp, side
 from tests.fakes import FINGERPRINT, make_record
@@ -516,3 +516,18 @@ def test_each_watch_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
 
     assert files[0] == files[2] != files[1]
     assert [tmp_path / "instruction-counts"] * 3 == [file.parent for file in files]
+
+
+def test_a_site_that_cannot_be_written_is_tried_again(watch: Watch) -> None:
+    """At the next look; where there is none, it is an error."""
+    full = UsageError("the disk is full", "Make room.")
+
+    def publish() -> None:
+        raise full
+
+    remarks = Remarks()
+    assert None is publish_seen(publish, watch.state, remarks, 60)
+    assert [str(full)] == remarks.errors
+    with pytest.raises(UsageError, match="the disk is full"):
+        publish_seen(publish, watch.state, remarks, None)
+    assert watch.state.seen == publish_seen(lambda: None, watch.state, remarks, None)

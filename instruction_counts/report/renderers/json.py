@@ -23,6 +23,11 @@ def render(document: Document) -> str:
     return json.dumps(plain(data), indent=1, allow_nan=False) + "\n"
 
 
+def compact(data: Any) -> str:
+    """Data in one line, where there are many files of them."""
+    return json.dumps(plain(data), separators=(",", ":"), allow_nan=False) + "\n"
+
+
 def render_profiles(document: Document) -> str:
     """The flame graphs of the document, as speedscope.app reads them."""
     return json.dumps(document.profiles, separators=(",", ":"), allow_nan=False)

@@ -11,7 +11,12 @@ from typing import Any
 
 import pytest
 
+from instruction_counts.cli.publish_command import publish_to
+from instruction_counts.domain.effects import MIN_EFFECT
+from instruction_counts.domain.selection import Selection
 from instruction_counts.report.renderers import html
+from instruction_counts.storage.store import Store
+from tests.history.made import run_of_cases
 from tests.report.renderers.pages import document
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -49,7 +54,9 @@ def browser() -> Iterator[Any]:
 class Opened:
     """A page from disk, with all that it complained of and asked for beside what it carries."""
 
-    def __init__(self, page: Any, path: Path) -> None:
+    def __init__(
+        self, page: Any, path: Path, ready: str = "#icicle .slice", root: Path | None = None
+    ) -> None:
         self.page = page
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -57,8 +64,8 @@ class Opened:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(path.as_uri())
-        page.wait_for_selector("#icicle .slice")
-        inside = path.as_uri(), "data:", "blob:"
+        page.wait_for_selector(ready)
+        inside = (root or path).as_uri(), "data:", "blob:"
         self.asked_for = [url for url in self.requests if not url.startswith(inside)]
 
 
@@ -159,3 +166,70 @@ def test_axe_finds_nothing_serious(open_page: Any) -> None:
             for rule in found
             if rule["impact"] in {"serious", "critical"}
         ]
+
+
+# Sites
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three builds of cases that are called by hostile texts; all of them change in the last."""
+    folder = tmp_path_factory.mktemp("site")
+    with Store(folder / "runs.db") as store:
+        for day, count in enumerate((1000, 1000, 1300), 1):
+            store.import_run(run_of_cases(dict.fromkeys(["add", *HOSTILE], count), day))
+        publish_to(folder / "site", store, Selection(), MIN_EFFECT)
+    return folder / "site"
+
+
+PAGES = {"overview": "index.html", "case": "cases/group-add-*.html", "pair": "builds/run-3.html"}
+READY = {"case": ".chart .main-svg"}
+
+
+@pytest.fixture
+def open_site(browser: Any, site: Path) -> Iterator[Any]:
+    """Opens a kind of page of the site."""
+    with contextlib.ExitStack() as pages:
+
+        def opened(kind: str, *, width: int = 1280, scheme: str = "light") -> Opened:
+            (path,) = site.glob(PAGES.get(kind, kind))
+            size = {"width": width, "height": 900}
+            page = pages.enter_context(
+                contextlib.closing(browser.new_page(viewport=size, color_scheme=scheme))
+            )
+            return Opened(page, path, READY.get(kind, "main"), site)
+
+        yield opened
+
+
+@pytest.mark.parametrize("kind", PAGES)
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
+def test_a_page_of_a_site_asks_for_nothing_beside_it(
+    open_site: Any, kind: str, width: int, scheme: str
+) -> None:
+    """It complains of nothing, executes no text, has no serious fault, and fits its window."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    opened = open_site(kind, width=width, scheme=scheme)
+
+    assert ([], []) == (opened.complaints, opened.asked_for)
+    assert "taken" != opened.page.title()
+    assert 0 == opened.page.locator("img").count()
+    assert width >= opened.page.evaluate("document.documentElement.scrollWidth")
+    found = axe.run(opened.page, options={"preload": False}).response["violations"]
+    assert [] == [rule["id"] for rule in found if rule["impact"] in {"serious", "critical"}]
+
+
+def test_the_search_leads_to_a_case_from_any_page(open_site: Any) -> None:
+    """Its title is found by words of it, and shown as text."""
+    opened = open_site("pair")
+    opened.page.fill("#search", "onerror img")
+    results = opened.page.locator("#results a")
+
+    assert ["1 found", 'Group / "><img src=x'] == [
+        opened.page.inner_text("#hits-of-search"),
+        results.inner_text().partition(" onerror")[0],
+    ]
+    results.press("Enter")
+    opened.page.wait_for_selector(READY["case"])
+    assert 'Group / "><img src=x' == opened.page.title().partition(" onerror")[0]
+    assert [] == opened.complaints

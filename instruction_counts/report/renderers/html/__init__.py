@@ -8,7 +8,10 @@ file only where there are some.
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -20,19 +23,55 @@ from instruction_counts.report.renderers.json import plain
 from instruction_counts.report.visible import visible, visible_line
 from instruction_counts.system.program import program_name
 
+_LONG_AGO = "1970-01-01T00:00:00+00:00"
+"""Where it is not known when a run began: a feed has to say it."""
+
 
 def render(document: Document) -> str:
     """The page: the answer first; tables that filter, sort and unfold; charts and flame graphs."""
     graph = flame.tree(document.profiles)
-    has_charts = any(isinstance(part, Chart) for part in document.sections)
+    return _page(document, flame=graph, plotly=_plotly() if graph or _has_charts(document) else "")
+
+
+def _page(document: Document, **more: Any) -> str:
+    title = document.title or document.kind.capitalize()
     page: str = _template("page.html").render(
-        document=document,
-        title=document.title or document.kind.capitalize(),
-        program=program_name(),
-        flame=graph,
-        plotly=_plotly() if graph or has_charts else "",
+        document=document, title=title, program=program_name(), **more
     )
     return page
+
+
+def _has_charts(document: Document) -> bool:
+    return any(isinstance(part, Chart) for part in document.sections)
+
+
+# Sites: pages that share their files, and link to each other
+
+
+def site_page(document: Document, name: str) -> str:
+    """The page ``name`` of a site, which has `assets` and the script of the search beside it."""
+    root = "../" * name.count("/")
+    return _page(document, flame=None, plotly=_has_charts(document), root=root, name=name)
+
+
+def assets() -> dict[str, tuple[str, Callable[[], str]]]:
+    """What all pages of a site share: the version of each file by its name, and what makes it."""
+    texts = {name: _template(name).render() for name in ("page.css", "page.js")}
+    files = {f"assets/{name}": (text, lambda text=text: text) for name, text in texts.items()}
+    return {**files, "assets/plotly.js": (importlib.metadata.version("plotly"), _plotly)}
+
+
+def search_script(index: Sequence[tuple[str, str]]) -> str:
+    """The search over titles and their pages; a page from disk may load a script, and no JSON."""
+    script: str = _template("search.js").render()
+    return f"const PAGES = {json.dumps(index, separators=(',', ':'))};\n{script}\n"
+
+
+def feed(steps: Sequence[Mapping[str, Any]], url: str) -> str:
+    """An Atom feed of steps, the newest first; ``url`` is the site's address, if known."""
+    updated = next((step["started_at"] for step in steps if step["started_at"]), _LONG_AGO)
+    text: str = _template("feed.xml").render(steps=steps, url=url, updated=updated)
+    return text
 
 
 def fragment(document: Document, most: int) -> str:
@@ -84,5 +123,6 @@ def _template(name: str) -> Any:
         chart_section=lambda section: isinstance(section, Chart),
         numeric=lambda column: column.unit is not Unit.TEXT,
     )
+    environment.globals["root"] = None  # of a site; a page of its own has none
     environment.globals["cell_text"] = lambda cell, column: visible_line(written(cell, column.unit))
     return environment.get_template(name)

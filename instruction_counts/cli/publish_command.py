@@ -1,0 +1,97 @@
+"""``publish``: the history of all cases as a static site, for any host of files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+from pathlib import Path
+
+import click
+
+from instruction_counts.cli import console
+from instruction_counts.cli.help import Command
+from instruction_counts.cli.history_command import runs_options
+from instruction_counts.cli.options import case_options, min_effect_option, option, store_option
+from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.selection import Selection
+from instruction_counts.report.format import plural
+from instruction_counts.report.site import Site
+from instruction_counts.session.histories import causes_of
+from instruction_counts.session.publishing import compare_builds, publication_of
+from instruction_counts.storage.store import Store
+from instruction_counts.system.site_folder import site_folder
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+def publish_to(
+    folder: Path,
+    store: Store,
+    selection: Selection,
+    min_effect: Effect,
+    *,
+    since: dt.datetime | None = None,
+    tags: tuple[str, ...] = (),
+    url: str = "",
+) -> str:
+    """Bring the site in ``folder`` up to date, and say what changed.
+
+    Without a ``url``, the address of the site is the last one that was given.
+
+    Raises:
+        UsageError: there is nothing to publish, or the folder is not one of a site.
+        DataError: the database or the manifest of the site cannot be read.
+    """
+    with site_folder(folder) as kept:
+        found = publication_of(selection, store, since=since, tags=tags, min_effect=min_effect)
+        compare = functools.partial(compare_builds, store, found)
+        causes = functools.partial(causes_of, store)
+        url = url or kept.remembered("url", str)
+        kept.keep("url", url)
+        site = Site(found, compare, causes, kept.remembered, url)
+        changes = kept.update(site.names(), site.pages())
+    removed = f", {changes.removed:,} removed" if changes.removed else ""
+    number = plural(changes.files, "file")
+    return f"Published to {folder}: {number}, {changes.written:,} written{removed}."
+
+
+def _address(_context: click.Context, _option: click.Parameter, url: str) -> str:
+    return f"{url.rstrip('/')}/" if url else ""
+
+
+@click.command("publish", cls=Command)
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@case_options
+@runs_options
+@min_effect_option
+@option(
+    "--url",
+    "URL",
+    "Address of the site, for the links of its feed  [default: the last one]",
+    default="",
+    callback=_address,
+)
+@store_option
+def publish_command(
+    folder: Path,
+    selection: Selection,
+    since: dt.datetime | None,
+    tag: tuple[str, ...],
+    min_effect: Effect,
+    url: str,
+    db: str | None,
+) -> None:
+    """Write the history of stored runs as a static site, or bring one up to date.
+
+    DIR gets an overview with the newest builds and steps, a page for each case and each pair of
+    neighbouring builds, a search, and a feed. Nothing is measured; only files that changed are
+    written, and files of others are never touched.
+
+    \b
+    Examples:
+      python main.py publish site
+      python main.py publish site --tag 'nightly-*' --since 2026-01-31
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    with Store(db, must_exist=True) as store:
+        done = publish_to(folder, store, selection, min_effect, since=since, tags=tag, url=url)
+    console.line(done)

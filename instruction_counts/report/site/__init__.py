@@ -1,0 +1,302 @@
+"""A history as a static site: an overview, pages of cases and of pairs of neighbours, and a feed.
+
+Every page is a document, written as HTML and beside it as JSON. What it is made of has a digest, so
+that after one more build only what changed has to be made.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import attrs
+
+from instruction_counts import __version__
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.core.types import CaseKey
+from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.domain.causes import Cause
+from instruction_counts.domain.records import StoredCount
+from instruction_counts.history.series import Series, pairs_at_steps
+from instruction_counts.report.cases import name_of, selector
+from instruction_counts.report.causes import texts
+from instruction_counts.report.comparison import comparison_document, torch_of
+from instruction_counts.report.document import Document, Row, Section, Table
+from instruction_counts.report.history import chart_of, series_data
+from instruction_counts.report.renderers import Content, html
+from instruction_counts.report.renderers.json import compact
+from instruction_counts.report.site.documents import Values, case_document, overview
+from instruction_counts.session.publishing import Publication, PublishedBuild
+
+_FORM = 1, __version__
+"""Of the pages: another one makes all of them anew."""
+_SEARCH, _FEED = "assets/search.js", "feed.xml"
+_SLUG_LENGTH = 48
+_FEED_LENGTH = 100
+_CAUSES = 3
+"""So many causes of a build are on the overview."""
+
+Compare: TypeAlias = Callable[[PublishedBuild, PublishedBuild], Comparison]
+CausesOf: TypeAlias = Callable[[StoredCount, StoredCount], Sequence[Cause]]
+"""What changed most from one count of a case to another."""
+Remembered: TypeAlias = Callable[[str, Callable[[], Any]], Any]
+"""Gives a plain value by its name; one that no earlier publication left is made."""
+
+
+class Page(NamedTuple):
+    """A file of the site."""
+
+    name: str
+    """Its path below the root: ``cases/add-0f3a9c1e.html``."""
+    made_of: str
+    """If it is the same, so is the content."""
+    make: Callable[[], Content]
+
+
+class Site:
+    """The pages of a publication; what is costly is made only where it is not ``remembered``."""
+
+    def __init__(
+        self,
+        publication: Publication,
+        compare: Compare,
+        causes: CausesOf,
+        remembered: Remembered,
+        url: str = "",
+    ) -> None:
+        self._publication, self._compare, self._causes = publication, compare, causes
+        self._remembered, self._url = remembered, url
+        self._keys = [series.key for series in publication.series]
+        self._cases = {key: _case_page(key) for key in self._keys}
+        self._builds = {(build.run_id, build.name): build for build in publication.builds}
+        self._pairs = {build: _build_page(build) for build in publication.bases}
+        self._digests = {build: self._digest_of(build) for build in publication.builds}
+
+    def names(self) -> frozenset[str]:
+        """The names of all pages; nothing is made for it."""
+        pages = ("index", *self._cases.values(), *self._pairs.values())
+        both = (f"{page}.{suffix}" for page in pages for suffix in ("html", "json"))
+        return frozenset({*both, *html.assets(), _SEARCH, _FEED})
+
+    def pages(self) -> Iterator[Page]:
+        """All pages. Each has to be made before the next one is asked for."""
+        for name, (version, make) in html.assets().items():
+            yield Page(name, _digest(version), make)
+        builds: list[Values] = []
+        for build in self._publication.builds:
+            values = self._build_values(build)
+            if (base := self._publication.bases.get(build)) is not None:
+                pair = _digest(self._publication.min_effect, *map(self._digests.get, (base, build)))
+                document = functools.cache(functools.partial(self._pair, base, build))
+                summary = functools.partial(_summary_of, document)
+                values |= self._remembered(f"pair {pair}", summary)
+                yield from _both(self._pairs[build], pair, document)
+            builds.append(values)
+        steps: list[Values] = []
+        cases: list[Values] = []
+        for series in self._publication.series:
+            case, mine, page = self._case(series)
+            steps += mine
+            cases.append(case)
+            yield from page
+        steps.sort(key=_moment, reverse=True)
+        whole = functools.partial(overview, builds[::-1], steps, cases)
+        yield from _both("index", _digest(builds, steps, cases), whole)
+        yield from self._of_all(builds, steps[:_FEED_LENGTH])
+
+    def _of_all(self, builds: Sequence[Values], steps: Sequence[Values]) -> Iterator[Page]:
+        """The feed and the index for the search."""
+        feed = functools.partial(html.feed, steps, self._url)
+        yield Page(_FEED, _digest(steps, self._url), feed)
+        index = [(key.title, f"{page}.html") for key, page in self._cases.items()]
+        index += [
+            (f"{build['build']}, torch {build['torch']}, {build['started_at'][:10]}", page)
+            for build in reversed(builds)
+            if (page := build["build_page"])
+        ]
+        yield Page(_SEARCH, _digest(index), functools.partial(html.search_script, index))
+
+    def _digest_of(self, build: PublishedBuild) -> str:
+        counts = [
+            (
+                *(self._cases[point.case], point.definition_hash, point.status.value),
+                *(point.instructions, point.noise, point.failure, point.has_changed_files),
+            )
+            for point in build.points
+        ]
+        return _digest(build.title, build.started_at, build.engine, build.fingerprint, counts)
+
+    def _pair(self, base: PublishedBuild, new: PublishedBuild) -> Document:
+        """The comparison of two builds, with a link to the history of each case."""
+        names = [
+            str(build.run_id) if build.name == DEFAULT_NAME else f"{build.run_id}:{build.name}"
+            for build in (base, new)
+        ]
+        document = comparison_document(self._compare(base, new), names)
+        pages = {name_of(key): f"{page}.html" for key, page in self._cases.items()}
+        return attrs.evolve(
+            document,
+            title=f"{_dated(new)} against {_dated(base)}",
+            sections=(_linked(section, pages) for section in document.sections),
+        )
+
+    def _page_of(self, build: PublishedBuild) -> str | None:
+        return f"{self._pairs[build]}.html" if build in self._pairs else None
+
+    def _named(self, build: PublishedBuild) -> Values:
+        page, torch = self._page_of(build), torch_of(build.fingerprint)
+        return {"build": build.title, "build_page": page, "torch": torch}
+
+    def _build_values(self, build: PublishedBuild) -> Values:
+        return {
+            **self._named(build),
+            "started_at": build.started_at,
+            "cases": len(build.cases),
+            "failed": sum(bool(point.failure) for point in build.points),
+            "tally": {},
+            "mean_change": None,
+            "causes": [],
+        }
+
+    def _case(self, series: Series) -> tuple[Values, list[Values], Iterator[Page]]:
+        """What the overview says of a case, its steps, and its page."""
+        said = {pair: self._said(*pair) for pair in pairs_at_steps(series)}
+        data, title, page = series_data(series, said), series.key.title, self._cases[series.key]
+        segments = data["segments"]
+        points = sorted((point for part in segments for point in part["points"]), key=_moment)
+        counts = [self._of_point(point) for point in (*points, *data["uncounted"])]
+        steps = [
+            self._step(series.key, step, part["points"])
+            for part in segments
+            for step in part["steps"]
+        ]
+        for items in (steps, counts):
+            items.sort(key=_moment, reverse=True)
+        values = {
+            "case": title,
+            "page": f"{page}.html",
+            "latest": points[-1]["count"] if points else None,
+            "counts": len(points),
+            "steps": len(steps),
+            "last_step": steps[0]["started_at"] if steps else "",
+        }
+        command = f"history {selector(series.key, self._keys)}"
+        text = compact({**values, **data, "steps": steps})
+        document = functools.partial(
+            case_document, values, chart_of(series), steps, counts, command
+        )
+        pages = (
+            Page(f"{page}.html", _digest(text, counts, command), _html(page, document)),
+            Page(f"{page}.json", _digest(text), lambda: text),
+        )
+        return values, steps, iter(pages)
+
+    def _said(self, base: StoredCount, new: StoredCount) -> Sequence[str]:
+        """The causes of a step in words."""
+        ends = [(point.run_id, point.build, point.instructions) for point in (base, new)]
+        step = _digest(self._cases[new.case], *ends)
+        found: Sequence[str] = self._remembered(
+            f"step {step}", lambda: list(texts(self._causes(base, new)))
+        )
+        return found
+
+    def _of_point(self, point: Values) -> Values:
+        """A count, or that there is none, with its build."""
+        known = {name: point[name] for name in ("started_at", "run", "count", "exact", "remark")}
+        return known | self._named(self._builds[point["run"], point["build"]])
+
+    def _step(self, key: CaseKey, step: Values, points: Sequence[Values]) -> Values:
+        before, after = (self._of_point(points[step[end]]) for end in ("before", "after"))
+        outliers = step["after"] - step["before"] - 1
+        remarks = (
+            "" if step["confirmed"] else "one count only",
+            f"outliers in between: {outliers}" if outliers else "",
+            f"differs too: {', '.join(step['differs'])}" if step["differs"] else "",
+        )
+        names = ("base", "new", "change", "relative", "causes")
+        return {
+            "case": key.title,
+            "page": f"{self._cases[key]}.html",
+            **{name: after[name] for name in ("started_at", "run", "build", "build_page", "torch")},
+            **{name: step[name] for name in names},
+            "before": before["build"],
+            "remark": " · ".join(filter(None, remarks)),
+            # A feed knows a step by it, whichever version of the program wrote it.
+            "id": _uuid_of(self._cases[key], before["build"], after["build"]),
+        }
+
+
+def _both(page: str, made_of: str, document: Callable[[], Document]) -> Iterator[Page]:
+    """A document as HTML and as JSON."""
+    yield Page(f"{page}.html", made_of, _html(page, document))
+    yield Page(f"{page}.json", made_of, lambda: compact(document().data))
+
+
+def _html(page: str, document: Callable[[], Document]) -> Callable[[], str]:
+    return lambda: html.site_page(document(), page)
+
+
+def _summary_of(document: Callable[[], Document]) -> Values:
+    """What the overview says of a comparison."""
+    found = document()
+    shared = [table for table in found.tables if table.name == "causes"]
+    changed = (case for case in found.data["cases"] if case["verdict"] in {"worse", "better"})
+    said = (
+        shared[0].column("cause") if shared else (why for each in changed for why in each["causes"])
+    )
+    return {
+        "tally": found.data["tally"],
+        "mean_change": found.data["mean_change"],
+        "causes": list(dict.fromkeys(said))[:_CAUSES],
+    }
+
+
+def _linked(section: Section, pages: dict[str, str]) -> Section:
+    """A table with a link from each case to its page."""
+    if not isinstance(section, Table):
+        return section
+    return attrs.evolve(section, rows=(_linked_row(row, pages) for row in section.rows))
+
+
+def _linked_row(row: Row, pages: dict[str, str]) -> Row:
+    first, *others = row.cells
+    return attrs.evolve(row, cells=[attrs.evolve(first, link=pages.get(row.key, "")), *others])
+
+
+def _dated(build: PublishedBuild) -> str:
+    return f"{build.title} of {build.started_at[:10]}" if build.started_at else build.title
+
+
+def _moment(values: Values) -> tuple[str, int]:
+    return values["started_at"], values["run"]
+
+
+def _case_page(key: CaseKey) -> str:
+    return f"cases/{_slug(key.path)}-{_uuid_of(key.as_values)[:8]}"
+
+
+def _build_page(build: PublishedBuild) -> str:
+    if build.name == DEFAULT_NAME:
+        return f"builds/run-{build.run_id}"
+    return f"builds/run-{build.run_id}-{_slug(build.name)}-{_uuid_of(build.name)[:8]}"
+
+
+def _slug(text: str) -> str:
+    """What people can read of a text in an address."""
+    return re.sub("[^a-z0-9]+", "-", text.lower())[:_SLUG_LENGTH].strip("-") or "x"
+
+
+def _uuid_of(*parts: object) -> str:
+    """What names a thing in addresses: the same in every version of the program."""
+    return str(uuid.UUID(hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]))
+
+
+def _digest(*parts: object) -> str:
+    """Of what a page is made of."""
+    text = repr((_FORM, parts))
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]

@@ -1,0 +1,145 @@
+"""What a published history shows: the builds of stored runs, neighbours among them, and cases."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+
+import attrs
+
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.sides import Side, disagreements, narrowed, side_of
+from instruction_counts.core.types import CaseKey
+from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.records import StoredCount
+from instruction_counts.domain.selection import Selection
+from instruction_counts.history.series import Series, all_series
+from instruction_counts.session.comparing import judged
+from instruction_counts.session.histories import counts_of
+from instruction_counts.storage.store import RUNNING, Store
+
+_IN_COMMON = 0.5
+"""Of the cases of a build, its neighbour has at least so many: else the next one is taken."""
+
+
+@attrs.frozen(eq=False)
+class PublishedBuild:
+    """One build of a stored run, with the counts of its cases."""
+
+    run_id: int
+    name: str
+    points: tuple[StoredCount, ...]
+
+    @property
+    def title(self) -> str:
+        """``run 12``, with the name of the build where it has one."""
+        return f"run {self.run_id}{'' if self.name == DEFAULT_NAME else f', {self.name}'}"
+
+    @property
+    def started_at(self) -> str:
+        """When the run began; empty where that is not known."""
+        return self.points[0].started_at
+
+    @property
+    def engine(self) -> str:
+        """Of the run."""
+        return self.points[0].engine
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Of the build: that of each of its counts."""
+        return self.points[0].fingerprint
+
+    @functools.cached_property
+    def cases(self) -> frozenset[CaseKey]:
+        """Those that were counted."""
+        return frozenset(point.case for point in self.points if point.instructions is not None)
+
+
+@attrs.frozen
+class Publication:
+    """All that is published of a store."""
+
+    selection: Selection
+    min_effect: Effect
+    builds: tuple[PublishedBuild, ...]
+    """In order of time."""
+    bases: Mapping[PublishedBuild, PublishedBuild]
+    """What each build is compared with: its neighbour. Those without one are not in it."""
+    series: tuple[Series, ...]
+    """One for each case, by its title."""
+
+
+def publication_of(
+    selection: Selection,
+    store: Store,
+    *,
+    since: dt.datetime | None = None,
+    tags: Collection[str] = (),
+    min_effect: Effect = MIN_EFFECT,
+) -> Publication:
+    """What is to be published; ``since`` and ``tags`` are as in `history_of`.
+
+    Runs that are still going on are left out.
+
+    Raises:
+        UsageError: no stored case is selected, or no run is left.
+        DataError: the database cannot be read.
+    """
+    going_on = {run.id for run in store.summaries() if run.state == RUNNING}
+    keys = [key for key in store.case_keys() if selection.keeps_key(key)]
+    if not keys:
+        raise UsageError("no stored case is selected", "Widen --only. Stored runs:", "runs list")
+    counts = counts_of(keys, store, since=since, tags=tags)
+    points = [point for point in counts if point.run_id not in going_on]
+    if not points:
+        raise UsageError("all runs with these cases are still going on", "Publish after their end.")
+    builds = tuple(
+        PublishedBuild(*identity, tuple(mine))
+        for identity, mine in groupby(points, key=lambda point: (point.run_id, point.build))
+    )
+    series = sorted(all_series(points, min_effect), key=lambda found: found.key.title)
+    return Publication(selection, min_effect, builds, neighbours(builds), tuple(series))
+
+
+def neighbours(builds: Sequence[PublishedBuild]) -> dict[PublishedBuild, PublishedBuild]:
+    """The last build before each with which it can be compared.
+
+    That is one of the same conditions that has at least half of its cases, so that a run of a few
+    cases between two large ones does not part them.
+    """
+    found = {}
+    for place, new in enumerate(builds):
+        for base in reversed(builds[:place]):
+            in_common = len(base.cases & new.cases)
+            if in_common and in_common >= _IN_COMMON * len(new.cases) and _comparable(base, new):
+                found[new] = base
+                break
+    return found
+
+
+def compare_builds(
+    store: Store, publication: Publication, base: PublishedBuild, new: PublishedBuild
+) -> Comparison:
+    """The comparison of two builds, by what is stored of them.
+
+    Raises:
+        UsageError: a run is not there any more.
+        DataError: a run cannot be read.
+    """
+    sides = []
+    for build in (base, new):
+        run = store.load(build.run_id, details=False)
+        side = side_of(run, build.name, build.title, build.run_id)
+        sides.append(narrowed(side, publication.selection))
+    return judged(sides[0], sides[1], publication.min_effect, store.completed)
+
+
+def _comparable(base: PublishedBuild, new: PublishedBuild) -> bool:
+    sides = (Side(build.title, build.engine, build.fingerprint, {}) for build in (base, new))
+    return not any(found.prevents for found in disagreements(*sides))

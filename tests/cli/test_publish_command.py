@@ -1,0 +1,78 @@
+"""``publish``, called as the console script calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from instruction_counts.storage.store import Store
+from tests.cli.program import Program
+from tests.history.made import stored
+from tests.process import ROOT
+
+
+@pytest.fixture
+def publish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Program:
+    """The command, over a store of three builds of a case."""
+    with Store(tmp_path / "runs.db") as store:
+        stored(store, [1000, 1000, 1300])
+    return Program(capsys, ("publish", "--db", str(tmp_path / "runs.db")))
+
+
+def test_a_site_is_published_and_kept_current(tmp_path: Path, publish: Program) -> None:
+    """What did not change is not written again; the address of the site is remembered."""
+    site = tmp_path / "site"
+    first = publish.output(site, "--url", "https://example.org/counts")
+    again = publish.output(site)
+    narrowed = publish.output(site, "--since", "2026-01-02")
+
+    assert f"Published to {site}: 13 files, 13 written.\n" == first
+    assert f"Published to {site}: 13 files, 0 written.\n" == again
+    assert "2 removed.\n" in narrowed
+    assert '<link href="https://example.org/counts/cases/' in (site / "feed.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--only", "Nothing"], "no stored case is selected"),
+        (["--since", "2027-01-01"], "no run with this case is left"),
+    ],
+)
+def test_what_cannot_be_published_is_said(
+    args: list[str], message: str, tmp_path: Path, publish: Program
+) -> None:
+    """With what to do."""
+    assert message in publish.error(tmp_path / "site", *args)
+
+
+def test_a_folder_of_somebody_is_refused(tmp_path: Path, publish: Program) -> None:
+    """A watch does so before it measures anything."""
+    assert f"{tmp_path} holds other files, such as runs.db" in publish.error(tmp_path)
+    watch = Program(publish.capsys, ("watch", "--command", f"touch {tmp_path}/asked"))
+    assert "holds other files" in watch.error("--publish", tmp_path)
+
+    assert not (tmp_path / "asked").exists()
+
+
+def test_a_watch_without_a_measured_build_publishes_nothing(
+    tmp_path: Path, publish: Program
+) -> None:
+    """There is no history yet, and that is no error."""
+    files = ("--db", tmp_path / "new.db", "--state", tmp_path / "state.json")
+    watch = Program(publish.capsys, ("watch", "--command", "echo a=/nowhere/a"))
+    answer = watch(*files, "--publish", tmp_path / "site")
+
+    assert 0 == answer.code
+    assert not (tmp_path / "site").exists()
+
+
+def test_the_example_workflow_is_one() -> None:
+    """It deploys what the watch published."""
+    text = (ROOT / "docs" / "examples" / "pages.yml").read_text(encoding="utf-8")
+    steps = yaml.safe_load(text)["jobs"]["publish"]["steps"]
+    (upload,) = (step for step in steps if "upload-pages-artifact" in step.get("uses", ""))
+
+    assert f"--publish {upload['with']['path']}" in text

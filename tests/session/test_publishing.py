@@ -1,0 +1,67 @@
+"""What is published: which builds are neighbours, and which runs count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection
+from instruction_counts.session.publishing import PublishedBuild, neighbours, publication_of
+from instruction_counts.storage.store import Store
+from tests.builders import key
+from tests.fakes import FINGERPRINT
+from tests.history.made import point, run_of, stored
+
+OTHER_MACHINE = attrs.evolve(FINGERPRINT, machine="aarch64")
+
+
+def build(number: int, cases: str, **more: object) -> PublishedBuild:
+    """A build of cases of one letter each."""
+    points = (point(1000, number, case=key(case), **more) for case in cases)
+    return PublishedBuild(number, "default", tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("builds", "expected"),
+    [
+        ([build(1, "abc"), build(2, "abc"), build(3, "abc")], {2: 1, 3: 2}),
+        ([build(1, "abc"), build(2, "a"), build(3, "abc")], {2: 1, 3: 1}),
+        ([build(1, "abc"), build(2, "x"), build(3, "abc")], {3: 1}),
+        ([build(1, "a"), build(2, "a", fingerprint=OTHER_MACHINE), build(3, "a")], {3: 1}),
+        ([build(1, "a"), build(2, "a", engine="timer")], {}),
+        ([build(1, "a"), build(2, "a", instructions=None)], {}),
+    ],
+    ids=["all", "few cases", "other cases", "other machine", "other engine", "no counts"],
+)
+def test_a_build_is_compared_with_the_last_one_like_it(
+    builds: list[PublishedBuild], expected: dict[int, int]
+) -> None:
+    """What was measured between two nightly builds for another purpose does not part them."""
+    found = neighbours(builds)
+
+    assert expected == {new.run_id: base.run_id for new, base in found.items()}
+
+
+def test_a_run_that_goes_on_is_left_out(tmp_path: Path) -> None:
+    """It is published when it has come to its end."""
+    with Store(tmp_path / "runs.db") as store:
+        stored(store, [1000])
+        number = store.begin(run := run_of(1100, 2))
+        before = publication_of(Selection(), store)
+        store.finish(number, run, interrupted=False)
+        after = publication_of(Selection(), store)
+
+    assert ([1], [1, 2]) == tuple(
+        [each.run_id for each in found.builds] for found in (before, after)
+    )
+
+
+def test_a_store_without_the_cases_is_refused(tmp_path: Path) -> None:
+    """With what to do."""
+    with Store(tmp_path / "runs.db") as store:
+        stored(store, [1000])
+        with pytest.raises(UsageError, match="no stored case is selected"):
+            publication_of(Selection(only=("Nothing",)), store)
