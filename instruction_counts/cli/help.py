@@ -22,8 +22,8 @@ _GROUPS = {
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs"),
-        *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("shard", "balance", "counts", "timing", "gradient", "signature"),
+        *("autograds", "num_threads", "engine", "allocator", "compiler", "pin_isa", "cores"),
+        *("timeout_s", "shard", "balance", "counts", "timing", "gradient", "signature"),
         *("skip_unavailable", "callgrind_out", "resources", "allow_different", "db"),
     ),
 }

@@ -87,7 +87,7 @@ def option(flags: str, metavar: str | None, text: str, **more: Any) -> Decorator
     if more.get("multiple"):
         sentence, bracket, default = text.partition("  [")
         text = f"{sentence} Repeatable.{bracket}{default}"
-    is_shown = more.get("default") is not None
+    is_shown = more.get("default") not in {None, ""}
     return click.option(*flags.split(), metavar=metavar, help=text, show_default=is_shown, **more)
 
 
@@ -231,7 +231,14 @@ build_option = several(
     "--build",
     "NAME=PYTHON",
     "Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with name, python "
-    "or source_cmd, env.  [default: this interpreter]",
+    "or source_cmd, env, compiler.  [default: this interpreter]",
+)
+compiler_option = option(
+    "--compiler",
+    "NAME",
+    "Compiler of C++ cases: clang, g++, or a path.  [default: CXX, else clang 19 or later, else "
+    "g++]",
+    default="",
 )
 build_options = gathered("builds", (build_option,), _builds)
 """The options that name builds; the command gets ``builds``, empty where none is named."""
