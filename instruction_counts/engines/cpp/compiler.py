@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from instruction_counts.engines.cpp.source import (
     candidates,
     translation_unit,
 )
-from instruction_counts.system.cache import VARIABLE, Cache, key_of
+from instruction_counts.system.cache import VARIABLE, Cache, key_of, note_source
 
 CASES, HEADERS, SHIMS = "cases", "headers", "shims"
 
@@ -86,6 +86,20 @@ class Compiler:
         )
         return entry / "case.so"
 
+    def has(self, source: CppSource) -> bool:
+        """Whether ``source`` need not be compiled."""
+        return self.cache.find(CASES, self._case_key(source), is_current) is not None
+
+    def precompile(self, sources: Iterable[CppSource], cores: tuple[int, ...]) -> None:
+        """Make the headers that ``sources`` are most likely compiled with.
+
+        Raises:
+            CompileError: the compiler was closed, or ends for other reasons than the headers.
+        """
+        first = (candidates(source, self._preludes)[0] for source in sources)
+        for prelude in dict.fromkeys(first):
+            self._header(prelude, cores)
+
     def native(self, name: str) -> Path:
         """The library of ``native/NAME.c``, for this machine.
 
@@ -108,6 +122,11 @@ class Compiler:
         made_by = first_line([compiler, "--version"]), self._facts.fingerprint.libc
         key = key_of(_FORMAT, source, *made_by, *command)
         return self._entry(SHIMS, key, build) / f"{name}.so"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it refuses to compile."""
+        return self._commands.is_closed
 
     def close(self) -> None:
         """Kill running compilers and refuse to start others; from any thread."""
@@ -219,6 +238,7 @@ class Compiler:
 
         def build(folder: Path) -> None:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
+            note_source(folder, Path(self._facts.torch_root) / "version.py")
             self._run(command, folder, cores)
 
         try:

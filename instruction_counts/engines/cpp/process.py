@@ -43,7 +43,7 @@ class CompilerProcesses:
         self.environment = {**environment, **fixed}
         self._timeout_s = timeout_s
         self._running: set[subprocess.Popen[str]] = set()
-        self._closed = False
+        self.is_closed = False
         self._lock = threading.Lock()
 
     def run(
@@ -83,13 +83,13 @@ class CompilerProcesses:
 
     def check_open(self) -> None:
         """Raise if compilers may no longer run."""
-        if self._closed:
+        if self.is_closed:
             raise CompileError(Failure(FailureKind.EXIT, "the compiler was stopped"))
 
     def close(self) -> None:
         """Kill what runs; nothing is started after that."""
         with self._lock:
-            self._closed = True
+            self.is_closed = True
             for process in self._running:
                 _kill(process)
 
