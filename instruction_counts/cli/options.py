@@ -87,7 +87,7 @@ def option(flags: str, metavar: str | None, text: str, **more: Any) -> Decorator
     if more.get("multiple"):
         sentence, bracket, default = text.partition("  [")
         text = f"{sentence} Repeatable.{bracket}{default}"
-    is_shown = more.get("default") not in {None, ""}
+    is_shown = more.get("default") is not None
     return click.option(*flags.split(), metavar=metavar, help=text, show_default=is_shown, **more)
 
 
@@ -238,7 +238,7 @@ compiler_option = option(
     "NAME",
     "Compiler of C++ cases: clang, g++, or a path.  [default: CXX, else clang 19 or later, else "
     "g++]",
-    default="",
+    callback=lambda _context, _option, name: name or "",
 )
 build_options = gathered("builds", (build_option,), _builds)
 """The options that name builds; the command gets ``builds``, empty where none is named."""
