@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli.output import Destination, Exporter
 from instruction_counts.core.api import TimerArgs
@@ -64,7 +65,7 @@ FACTS = BuildFacts(
     build=BUILD,
     interpreter="/nowhere/bin/python",
     fingerprint=FINGERPRINT,
-    compiler="/usr/bin/g++",
+    compiler=CppCompiler("/usr/bin/g++", FINGERPRINT.compiler),
     torch_root="/nowhere/torch",
     include_paths=(),
     library_paths=(),

@@ -106,6 +106,7 @@ class _StatedBuild:
     python: Path | None = None
     source_cmd: Text | None = None
     env: Mapping[_Variable, _Value] = attrs.field(factory=dict)
+    compiler: Text = ""
 
     def __attrs_post_init__(self) -> None:
         if self.python is None and self.source_cmd is None:
@@ -124,7 +125,7 @@ def _build(value: Any) -> Build:
     except (UsageError, OSError) as error:
         expected = "the path of an interpreter or of a virtual environment"
         raise Mismatch(expected, at=("python",)) from error
-    return Build(stated.name, python, stated.source_cmd, stated.env)
+    return Build(stated.name, python, stated.source_cmd, stated.env, stated.compiler)
 
 
 def _builds(value: Any) -> tuple[Build, ...]:
@@ -151,7 +152,7 @@ class _File:
 
 
 def read_builds(path: Path) -> tuple[Build, ...]:
-    """The builds of a YAML file: ``builds``, each with name, python or source_cmd, and env.
+    """The builds of a YAML file: ``builds``, each with name, python or source_cmd, and more.
 
     Raises:
         DataError: the file is missing.

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from instruction_counts.builds.compilers import TORCHS_OWN
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
@@ -72,9 +73,11 @@ def missing(facts: BuildFacts) -> Iterator[MissingRequirement]:
             "apt-get install valgrind     or measure only times:  --no-counts",
             is_for_cpp=False,
         )
-    if not facts.compiler:
+    if not facts.compiler.path:
+        named = facts.build.compiler
+        asked = f' "{named}"' if named not in {"", TORCHS_OWN} else ""
         yield MissingRequirement(
-            f'build "{name}": no C++ compiler found, so C++ cases cannot be measured.',
+            f'build "{name}": no C++ compiler{asked} found, so C++ cases cannot be measured.',
             "apt-get install g++     or skip them:  --language python",
             is_for_cpp=True,
         )

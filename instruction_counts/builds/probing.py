@@ -5,13 +5,13 @@ from __future__ import annotations
 import platform
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 
 from instruction_counts import __version__
+from instruction_counts.builds.compilers import CppCompiler, find_compiler, first_line
 from instruction_counts.builds.cuda.source import Versions
 from instruction_counts.builds.files import Files, changed, files_of
 from instruction_counts.builds.hermetic import (
@@ -41,8 +41,7 @@ class BuildFacts:
     build: Build
     interpreter: str
     fingerprint: Fingerprint
-    compiler: str
-    """Path of the C++ compiler; empty where there is none."""
+    compiler: CppCompiler
     torch_root: str
     include_paths: tuple[str, ...] = attrs.field(converter=tuple)
     library_paths: tuple[str, ...] = attrs.field(converter=tuple)
@@ -97,7 +96,7 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
         **answer["fingerprint"],
         cpu=_cpu_model(),
         valgrind=first_line([valgrind, "--version"]) if valgrind else "",
-        compiler=first_line([compiler, "--version"]) if compiler else "",
+        compiler=compiler.version,
         aslr_off=bool(without_aslr()),
         profile_version=PROFILE_VERSION,
         tool_version=__version__,
@@ -117,30 +116,9 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     )
 
 
-def find_compiler(build: Build) -> str:
-    """The C++ compiler that torch's own extensions would use: CXX, else g++, else c++."""
-    variables = environment(build)
-    for name in (variables.get("CXX", ""), "g++", "c++"):
-        found = shutil.which(name, path=variables["PATH"]) if name else None
-        if found:
-            return found
-    return ""
-
-
 def find_valgrind(build: Build) -> str:
     """The Valgrind that processes of ``build`` find on their PATH; empty where there is none."""
     return shutil.which("valgrind", path=environment(build)["PATH"]) or ""
-
-
-def first_line(command: list[str]) -> str:
-    """The first line that a command prints; empty where it cannot be run."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False, timeout=30
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return (done.stdout.splitlines() or [""])[0].strip()
 
 
 def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> BuildError:

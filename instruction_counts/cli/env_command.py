@@ -9,7 +9,7 @@ from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.builds.symbols import advice_on_names
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.options import build_options
+from instruction_counts.cli.options import build_options, compiler_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.execution.cores import available_cores
@@ -20,15 +20,19 @@ from instruction_counts.system.steadiness import Surroundings
 
 @click.command("env", cls=Command)
 @build_options
+@compiler_option
 @output_options()
-def env_command(builds: tuple[Build, ...], outputs: Outputs) -> None:
+def env_command(builds: tuple[Build, ...], compiler: str, outputs: Outputs) -> None:
     """Show the fingerprint of each build: everything that can change a count besides the code.
 
     It ends with what gives the interpreter's functions names, and with what makes wall times
     unsteady on this machine.
     """
     settings = MeasurementSettings()
-    probed = [probe(build) for build in builds or (default_build(),)]
+    probed = [
+        probe(attrs.evolve(build, compiler=build.compiler or compiler))
+        for build in builds or (default_build(),)
+    ]
     facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
     data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
     notes = [

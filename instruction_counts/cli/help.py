@@ -22,8 +22,8 @@ _GROUPS = {
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs", "devices"),
-        *("autograds", "num_threads", "engine", "allocator", "pin_isa", "cores", "timeout_s"),
-        *("lanes", "shard", "balance", "counts", "timing", "signature"),
+        *("autograds", "num_threads", "engine", "allocator", "compiler", "pin_isa", "cores"),
+        *("timeout_s", "lanes", "shard", "balance", "counts", "timing", "signature"),
         *("callgrind_out", "resources", "allow_different", "db"),
     ),
 }

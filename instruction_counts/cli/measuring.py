@@ -14,6 +14,7 @@ from instruction_counts.cli.options import (
     Decorator,
     build_options,
     choice,
+    compiler_option,
     gathered,
     min_effect_option,
     option,
@@ -67,6 +68,7 @@ _NO_TIMES = _without("--no-times times", "Do not measure wall times.")
 _OPTIONS = (
     _registered("--engine", engines(), DEFAULT),
     allocator_option,
+    compiler_option,
     choice(
         "--pin-isa",
         ["avx2", "default"],

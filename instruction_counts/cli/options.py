@@ -259,7 +259,14 @@ build_option = several(
     "--build",
     "NAME=PYTHON",
     "Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with name, python "
-    "or source_cmd, env.  [default: this interpreter]",
+    "or source_cmd, env, compiler.  [default: this interpreter]",
+)
+compiler_option = option(
+    "--compiler",
+    "NAME",
+    "Compiler of C++ cases: clang, g++, or a path.  [default: CXX, else clang 19 or later, else "
+    "g++]",
+    callback=lambda _context, _option, name: name or "",
 )
 build_options = gathered("builds", (build_option,), _builds)
 """The options that name builds; the command gets ``builds``, empty where none is named."""

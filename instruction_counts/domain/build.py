@@ -15,13 +15,15 @@ class Build:
     """One build of torch, as its user names it.
 
     ``python`` is the interpreter; where it is None, it is the ``python`` that ``source_cmd`` puts
-    first on PATH. ``env`` is added to the hermetic environment, and wins over it.
+    first on PATH. ``env`` is added to the hermetic environment, and wins over it. ``compiler`` is
+    what compiles its C++ cases: ``clang``, ``g++`` or a path; empty for the usual one.
     """
 
     name: str
     python: str | None = None
     source_cmd: str | None = None
     env: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    compiler: str = ""
 
 
 def default_build() -> Build:

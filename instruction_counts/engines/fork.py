@@ -39,6 +39,7 @@ from instruction_counts.domain.metrics import (
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Output, Status, Times
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
+from instruction_counts.engines.cpp.ahead import compile_ahead
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
@@ -312,6 +313,10 @@ class ForkEngine:
             thread = threading.Thread(target=start, daemon=True)
             thread.start()
             self._starting.append(thread)
+        sources = [CppSource.of(order.case) for order in orders if _is_compiled(order)]
+        if sources:  # nobody waits for all of it
+            ahead = partial(compile_ahead, self._compiler, sources, lend)
+            threading.Thread(target=ahead, daemon=True).start()
 
     def _start_others(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
         for thread in self._starting:
@@ -523,6 +528,10 @@ class ForkEngine:
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
+
+
+def _is_compiled(order: WorkOrder) -> bool:
+    return order.case.autolabels.language is Language.CPP and not order.refusal
 
 
 def _warm_up(server: Server) -> None:

@@ -20,6 +20,7 @@ from instruction_counts.builds.hermetic import (
 )
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
+from instruction_counts.core.types import Language
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
     Failure,
@@ -70,6 +71,8 @@ class TimerEngine:
         temporary.mkdir(mode=0o700)
         try:
             own = {**STEADY_GLIBC, "TMPDIR": str(temporary), "HOME": str(temporary)}
+            if order.case.autolabels.language is Language.CPP:
+                own["CXX"] = self._facts.compiler.path
             interpreter, variables = interpreter_of(self._build), environment(self._build, own)
             with WorkerProcess(interpreter, variables, folder, without_aslr()) as worker:
                 with self._lock:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from instruction_counts.core.types import Language
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.system.files import locked, write_atomically
 
@@ -20,13 +21,16 @@ def longest_first(
 ) -> list[WorkOrder]:
     """``orders`` by falling duration, with ``durations_s`` by definition hash; stable.
 
-    What is not known comes first: it may have to be compiled, and that takes longest. In a budget,
-    the order is the other way round, so that as many cases as possible fit.
+    What is not known comes first: it may take longest. C++ comes last: it is compiled while the
+    others are measured. In a budget short cases come first, so that as many as possible fit.
     """
-    sign = 1 if in_budget else -1
-    return sorted(
-        orders, key=lambda order: sign * durations_s.get(order.case.definition_hash, math.inf)
-    )
+
+    def rank(order: WorkOrder) -> tuple[bool, float]:
+        duration_s = durations_s.get(order.case.definition_hash, math.inf)
+        is_cpp = order.case.autolabels.language is Language.CPP
+        return (False, duration_s) if in_budget else (is_cpp, -duration_s)
+
+    return sorted(orders, key=rank)
 
 
 def read_durations(path: Path) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import attrs
 
+from instruction_counts.builds.compilers import TORCHS_OWN
 from instruction_counts.builds.missing import missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.lanes import lanes_of
@@ -61,6 +62,8 @@ class MeasurementSettings:
     times: bool = True
     keeps_servers: bool = True
     """Whether servers may be those of an earlier command, and outlive this one."""
+    compiler: str = ""
+    """What compiles the C++ of builds that name no compiler: ``clang``, ``g++`` or a path."""
     lanes: str = DEFAULT_LANES
     """Where cases are measured: a kind of lanes, or Dask's scheduler; see `lanes_of`."""
 
@@ -75,7 +78,10 @@ class MeasurementSettings:
         Raises:
             BuildError: it cannot be used.
         """
-        return lanes_of(self.lanes).probe(build, self.timeout_s or _TIMEOUT_S)
+        # Torch's Timer compiles as torch's extensions do, with flags that are made for these.
+        usual = "" if engine_named(self.engine).follows_profile else TORCHS_OWN
+        chosen = attrs.evolve(build, compiler=build.compiler or self.compiler or usual)
+        return lanes_of(self.lanes).probe(chosen, self.timeout_s or _TIMEOUT_S)
 
     def order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
         """The order to measure ``case`` on ``build``, within the limits."""

@@ -140,8 +140,10 @@ def _refuse_obstacles(obstacles: Sequence[Disagreement], file: Path) -> None:
         f"{found.name}: {found.base or 'none'} in the baseline, {found.new or 'none'} now"
         for found in obstacles
     )
+    names = {obstacle.name for obstacle in obstacles}
     is_final = any(obstacle.prevents for obstacle in obstacles)
-    here = "Compare anyway with --allow-different"
+    same = "Name the same --compiler, or c" if "compiler" in names else "C"
+    here = f"{same}ompare anyway with --allow-different"
     instead = "Check where the baseline was made" if is_final else here
     raise UsageError(
         f"{file} was recorded under different conditions:\n  {texts}",

@@ -70,11 +70,12 @@ builds:
     source_cmd: |
       module load python
       source /opt/torch/env
+    compiler: clang
 """)
 
     assert (
         Build("base", sys.executable, None, {"OMP_NUM_THREADS": "1", "EMPTY": ""}),
-        Build("module", None, "module load python\nsource /opt/torch/env\n", {}),
+        Build("module", None, "module load python\nsource /opt/torch/env\n", {}, "clang"),
     ) == read_builds(path)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from instruction_counts.builds import probing
 from instruction_counts.builds.inquiry import inquire
-from instruction_counts.builds.probing import find_compiler, find_valgrind, first_line, probe
+from instruction_counts.builds.probing import probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 
@@ -218,30 +218,3 @@ def test_modules_of_a_user_may_have_the_names_of_ours(tmp_path: Path) -> None:
     request = {"names": ["torch.a", "torch.b", "torch.c"]}
 
     assert {"names": ["torch.c"]} == inquire(build, "absent", request)
-
-
-# Tools
-
-
-def test_the_compiler_is_the_one_that_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As for torch's own extensions, where measured processes look for it."""
-    theirs, mine = (stub(tmp_path, "", name) for name in ("my-c++", "our-c++"))
-    monkeypatch.setenv("CXX", theirs)
-    named, without = (
-        Build("b", sys.executable, env={"CXX": name, "PATH": str(tmp_path)})
-        for name in ("our-c++", "nothing")
-    )
-
-    assert [theirs, mine, ""] == [
-        find_compiler(build) for build in (Build("b", sys.executable), named, without)
-    ]
-    assert "" == find_valgrind(without)
-
-
-def test_a_tool_is_known_by_its_first_line() -> None:
-    """Empty where it says nothing or is absent."""
-    commands = ["printf", "a\\nb\\n"], ["true"], ["/nowhere/tool"]
-
-    assert ["a", "", ""] == [*map(first_line, commands)]

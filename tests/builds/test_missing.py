@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.builds.missing import missing, runtime_refusals
 from instruction_counts.core.runtimes import Runtime, register, unregister
 from instruction_counts.core.types import Language, RuntimeMode
@@ -29,9 +30,9 @@ def runtime() -> Iterator[Runtime]:
     ("changes", "is_for_cpp", "remedy"),
     [
         ({"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}, False, "--no-counts"),
-        ({"compiler": ""}, True, "apt-get install g++"),
+        ({"compiler": CppCompiler()}, True, "apt-get install g++"),
         ({"has_cpp_headers": False}, True, "--language python"),
-        ({"compiler": "", "has_cpp_headers": False}, True, "apt-get install g++"),
+        ({"compiler": CppCompiler(), "has_cpp_headers": False}, True, "apt-get install g++"),
     ],
 )
 @pytest.mark.faults
@@ -48,7 +49,9 @@ def test_a_missing_requirement_names_the_build_and_the_remedy(
 
 def test_what_is_missing_affects_what_needs_it() -> None:
     """All of it is named at once."""
-    facts = attrs.evolve(FACTS, compiler="", fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
+    facts = attrs.evolve(
+        FACTS, compiler=CppCompiler(), fingerprint=attrs.evolve(FINGERPRINT, valgrind="")
+    )
     valgrind, compiler = missing(facts)
     cpp = attrs.evolve(make_order(), case=make_case(language=Language.CPP))
 

@@ -29,15 +29,17 @@ PROGRAM = re.compile(r"^(?:\S*/?bin/)?(?:python3? main\.py|instruction-counts)(?
 SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--help", "--version")
 
 UNCHECKED = {
-    *("cp", "dask", "docker", "export", "for", "gh", "git", "kcachegrind", "pip", "python", "sed"),
-    *(".venv/bin/pre-commit", ".venv/bin/python", ".ci/run", "sha256sum", "sqlite3"),
+    *("cp", "dask", "docker", "export", "for", "gh", "git", "kcachegrind", "pip", "pytest"),
+    *(".venv/bin/pre-commit", ".venv/bin/python", ".ci/run", "python", "sed", "sha256sum"),
+    "sqlite3",
 }
 """Commands of other programs, by their first word."""
 FOREIGN_OPTIONS = {
     *("--collect-atstart", "--instr-atstart", "--separate-threads", "--callgrind-out-file"),
     *("--tool", "--vgdb", "--read-fd", "--write-fd", "--editable", "--strict", "--check"),
+    "--icount-baseline",
 }
-"""Options of valgrind, the worker, pip, mypy, mkdocs and ruff, which the docs name in code."""
+"""Options of valgrind, the worker, pip, mypy, mkdocs, ruff, pytest, which the docs name in code."""
 
 
 class Block(NamedTuple):

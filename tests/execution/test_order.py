@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
@@ -43,6 +44,17 @@ def test_long_cases_come_before_short_ones(
     ]
 
     assert [expected, in_budget] == found
+
+
+@pytest.mark.parametrize(("in_budget", "expected"), [(False, "bca"), (True, "acb")])
+def test_cpp_comes_last_but_not_in_a_budget(*, in_budget: bool, expected: str) -> None:
+    """It is compiled meanwhile; in a budget it is not certain that its turn comes."""
+    cpp = make_case("a", language=Language.CPP)
+    durations_s = {HASHES["b"]: 9.0, HASHES["c"]: 5.0, cpp.definition_hash: 1.0}
+    orders = [WorkOrder(case, BUILD) for case in (cpp, CASES["c"], CASES["b"])]
+    found = longest_first(orders, durations_s, in_budget=in_budget)
+
+    assert expected == "".join(order.case.label[0] for order in found)
 
 
 def test_durations_of_two_runs_at_the_same_time_are_all_noted(tmp_path: Path) -> None:

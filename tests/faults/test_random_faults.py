@@ -130,7 +130,7 @@ FAULTS: dict[str, tuple[int, Fault]] = {
     "a process that counts is killed": (2, send(KILL, "callgrind")),
     "a worker is killed": (1, send(KILL, "worker.py")),
     "a keeper is killed": (1, send(KILL, "keeper.py")),
-    "a compiler is killed": (1, send(KILL, "cc1plus")),
+    "a compiler is killed": (1, send(KILL, "prelude.hpp")),
     "a process is stopped for a while": (1, send((signal.SIGSTOP, signal.SIGCONT), "")),
     "the disk is full for a while": (2, fill_disk),
     "SIGTERM": (1, send((signal.SIGTERM,))),

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
+from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.builds.files import files_of
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import Case, Language
@@ -17,6 +18,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
+from instruction_counts.execution.local_lanes import lanes_named, register, unregister
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
 from instruction_counts.storage.store import Store
 from tests.fakes import (
@@ -36,7 +38,7 @@ OUT_OF_TIME = Outcome.out_of_time(60)
 
 PYTHON, CPP = make_case("a"), make_case("a", language=Language.CPP)
 NO_VALGRIND: dict[str, Any] = {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}
-NO_COMPILER: dict[str, Any] = {"compiler": ""}
+NO_COMPILER: dict[str, Any] = {"compiler": CppCompiler()}
 NOTHING = {**NO_VALGRIND, **NO_COMPILER}
 
 
@@ -227,6 +229,34 @@ def test_settings_are_part_of_the_fingerprint_where_the_engine_heeds_them() -> N
     """The timer has the system's allocator, whatever is asked for."""
     for engine, allocator in (("fork", "steady"), ("timer", "system")):
         assert allocator == MeasurementSettings(engine=engine).fingerprint(FACTS).allocator
+
+
+@pytest.mark.parametrize(
+    ("of_build", "settings", "expected"),
+    [
+        ("", {}, ""),
+        ("", {"compiler": "clang"}, "clang"),
+        ("g++", {"compiler": "clang"}, "g++"),
+        ("", {"engine": "timer"}, "cxx"),
+        ("", {"engine": "timer", "compiler": "clang"}, "clang"),
+    ],
+)
+def test_a_build_is_compiled_by_its_own_compiler_else_by_that_of_the_command(
+    of_build: str, settings: dict[str, str], expected: str
+) -> None:
+    """Torch's Timer passes options that are meant for the compiler of torch's extensions."""
+    known = attrs.evolve(
+        lanes_named("local"), name="known", probe=lambda build, _: attrs.evolve(FACTS, build=build)
+    )
+    register(known)
+    try:
+        found = MeasurementSettings(lanes="known", **settings).probe(
+            attrs.evolve(BUILD, compiler=of_build)
+        )
+    finally:
+        unregister(known)
+
+    assert expected == found.build.compiler
 
 
 def test_the_banner_names_what_is_measured() -> None:

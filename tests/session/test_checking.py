@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
 from instruction_counts.session.checking import refuse_unfit
@@ -22,9 +23,9 @@ NO_VALGRIND = {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}
     ("lacks", "cases", "message"),
     [
         (NO_VALGRIND, [], r"no valgrind[^\n]*\n  apt-get install valgrind"),
-        ({"compiler": ""}, [CPP], r"C\+\+ cases cannot be measured"),
+        ({"compiler": CppCompiler()}, [CPP], r"C\+\+ cases cannot be measured"),
         ({"has_cpp_headers": False}, [CPP], r"C\+\+ cases cannot be measured"),
-        ({"compiler": ""}, [], None),
+        ({"compiler": CppCompiler()}, [], None),
     ],
 )
 def test_a_build_that_lacks_what_the_baseline_needs_is_refused_before_it_is_measured(

@@ -14,12 +14,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import attrs
 
+from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
@@ -36,7 +37,7 @@ from instruction_counts.engines.cpp.source import (
     candidates,
     translation_unit,
 )
-from instruction_counts.system.cache import VARIABLE, Cache, key_of
+from instruction_counts.system.cache import VARIABLE, Cache, key_of, note_source
 
 CASES, SHIMS = "cases", "shims"
 
@@ -67,7 +68,7 @@ class Compiler:
         libraries: tuple[str, ...] = LIBRARIES,
         timeout_s: float = _TIMEOUT_S,
     ) -> None:
-        self._facts, self.cache = facts, cache
+        self._facts, self._compiler, self.cache = facts, facts.compiler, cache
         self._preludes, self._libraries = preludes, libraries
         self._commands = CompilerProcesses(environment, timeout_s)
 
@@ -84,6 +85,20 @@ class Compiler:
             is_current,
         )
         return entry / "case.so"
+
+    def has(self, source: CppSource) -> bool:
+        """Whether ``source`` need not be compiled."""
+        return self.cache.find(CASES, self._case_key(source), is_current) is not None
+
+    def precompile(self, sources: Iterable[CppSource], cores: tuple[int, ...]) -> None:
+        """Make the headers that ``sources`` are most likely compiled with.
+
+        Raises:
+            CompileError: the compiler was closed, or ends for other reasons than the headers.
+        """
+        first = (candidates(source, self._preludes)[0] for source in sources)
+        for prelude in dict.fromkeys(first):
+            self._header(prelude, cores)
 
     def native(self, name: str) -> Path:
         """The library of ``native/NAME.c``, for this machine.
@@ -104,9 +119,14 @@ class Compiler:
             (folder / f"{name}.c").write_text(source, encoding="utf-8")
             self._run(command, folder)
 
-        found = self._facts.fingerprint
-        key = key_of(_FORMAT, source, found.compiler, found.libc, *command)
+        made_by = first_line([compiler, "--version"]), self._facts.fingerprint.libc
+        key = key_of(_FORMAT, source, *made_by, *command)
         return self._entry(SHIMS, key, build) / f"{name}.so"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it refuses to compile."""
+        return self._commands.is_closed
 
     def close(self) -> None:
         """Kill running compilers and refuse to start others; from any thread."""
@@ -158,12 +178,20 @@ class Compiler:
             *(option for path in self._include_paths for option in ("-isystem", path)),
         )
 
+    @property
+    def _trusting(self) -> tuple[str, ...]:
+        """What keeps clang from refusing a header that was precompiled from files older than ours.
+
+        Its key says what it was made from, as for g++, which asks nothing.
+        """
+        return ("-Xclang", "-fno-validate-pch") if self._compiler.clang else ()
+
     @cached_property
     def _identity(self) -> tuple[str, ...]:
         """The compiler and the headers: part of the key of all that is compiled from them."""
         found = self._facts.fingerprint
         return (
-            *(_FORMAT, self._facts.compiler, found.compiler, found.libc),
+            *(_FORMAT, self._compiler.path, found.compiler, found.libc),
             *(found.torch, found.torch_git, headers_digest(self._include_paths)),
             *self._flags,
             *(f"{name}={self._commands.environment.get(name, '')}" for name in _SEARCHED),
@@ -176,7 +204,7 @@ class Compiler:
     # How it is compiled
 
     def _build_case(self, source: CppSource, folder: Path, cores: tuple[int, ...]) -> None:
-        if not self._facts.compiler:
+        if not self._compiler.path:
             raise CompileError(Failure(FailureKind.REFUSED, "there is no C++ compiler"))
         # The compiler quotes the user's lines in its messages from files of these names.
         for name, text in {**attrs.asdict(source), "case.cpp": translation_unit(source)}.items():
@@ -184,15 +212,16 @@ class Compiler:
         for prelude in candidates(source, self._preludes):
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
             # Relative names and a folder of its own: no path of ours gets into the result.
-            command = [self._facts.compiler, *self._flags]
-            command += ["-include", self._header(prelude, cores)]
+            command = [self._compiler.path, *self._flags]
+            command += [*self._trusting, "-include", self._header(prelude, cores)]
             command += ["-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
             code, output = self._commands.run(command, folder, cores)
             if code == 0:
                 break
         else:
             raise CompileError(diagnosis(output, source))
-        command = [self._facts.compiler, "-shared", "case.o", "-o", "case.so"]
+        command = [self._compiler.path, "-shared", "case.o", "-o", "case.so"]
+        command += [f"-fuse-ld={self._compiler.linker}"] if self._compiler.linker else []
         command += [f"-L{path}" for path in self._facts.library_paths]
         self._run([*command, *self._libraries, "-Wl,-z,now"], folder, cores)
         about = {"included": _included_files(folder / "case.d", self.cache.root)}
@@ -206,11 +235,14 @@ class Compiler:
 
         Compilers take the text where what is precompiled does not suit them.
         """
-        command = [self._facts.compiler, *self._flags, "-x", "c++-header", "prelude.hpp"]
-        command += ["-o", "prelude.hpp.gch"]
+        command = [self._compiler.path, *self._flags]
+        if self._compiler.clang:  # else each case would instantiate what the headers ask for
+            command += ["-Xclang", "-fpch-instantiate-templates"]
+        command += ["-x", "c++-header", "prelude.hpp", "-o", "prelude.hpp.gch"]
 
         def build(folder: Path) -> None:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
+            note_source(folder, Path(self._facts.torch_root) / "version.py")
             self._run(command, folder, cores)
 
         try:

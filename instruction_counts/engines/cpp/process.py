@@ -43,7 +43,7 @@ class CompilerProcesses:
         self.environment = {**environment, **fixed}
         self._timeout_s = timeout_s
         self._running: set[subprocess.Popen[str]] = set()
-        self._closed = False
+        self.is_closed = False
         self._lock = threading.Lock()
 
     def run(
@@ -83,13 +83,13 @@ class CompilerProcesses:
 
     def check_open(self) -> None:
         """Raise if compilers may no longer run."""
-        if self._closed:
+        if self.is_closed:
             raise CompileError(Failure(FailureKind.EXIT, "the compiler was stopped"))
 
     def close(self) -> None:
         """Kill what runs; nothing is started after that."""
         with self._lock:
-            self._closed = True
+            self.is_closed = True
             for process in self._running:
                 _kill(process)
 
@@ -125,14 +125,14 @@ def diagnosis(output: str, source: CppSource | None = None) -> Failure:
     """The first error of a compiler's output, placed at the line of ``source`` that leads to it.
 
     An error in a header is placed at the line that included it or asked for an instantiation,
-    which compilers name on a line before.
+    which g++ names on a line before, and clang on one after.
     """
     lines = output.splitlines()
     for number, line in enumerate(lines):
         error = _ERROR.search(line)
         if error:
-            before = [line, *reversed(lines[:number])]
-            place, code = ("", "") if source is None else _users_line(before, source)
+            around = [line, *reversed(lines[:number]), *lines[number + 1 :]]
+            place, code = ("", "") if source is None else _users_line(around, source)
             return _failure(FailureKind.COMPILE, error[0], output, place, code)
     return _failure(FailureKind.COMPILE, "the compiler failed", output)
 

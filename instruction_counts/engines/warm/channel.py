@@ -66,13 +66,14 @@ def servers_folder() -> Path:
 def place_of(build: Build, profile: Profile, program: Path = HOME) -> Path:
     """The socket of the holder for a build and a profile, of this version of the program.
 
-    All that a server inherits takes part in the name, and not what the build is called.
+    All that a server inherits takes part in the name, and not what the build is called or what
+    compiles its C++.
 
     Raises:
         BuildError: the build sets its environment by a command that fails.
         UsageError: see `servers_folder`.
     """
-    asked = attrs.evolve(build, name=""), environment(build)
+    asked = attrs.evolve(build, name="", compiler=""), environment(build)
     parts = (repr(asked), __version__, _state_of(program), *_of_profile(profile))
     return servers_folder() / f"{key_of(*parts, str(os.nice(0)))[:20]}.socket"
 

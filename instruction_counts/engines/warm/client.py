@@ -21,14 +21,9 @@ import cattrs
 from filelock import FileLock
 
 import instruction_counts
+from instruction_counts.builds.compilers import find_compiler, first_line
 from instruction_counts.builds.files import files_of
-from instruction_counts.builds.probing import (
-    BuildFacts,
-    find_compiler,
-    find_valgrind,
-    first_line,
-    probe,
-)
+from instruction_counts.builds.probing import BuildFacts, find_valgrind, probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
@@ -298,14 +293,12 @@ def _known(build: Build) -> BuildFacts | None:
         hello = told(channel.place_of(build, Profile()), "hello")
     except OSError:
         return None
-    facts = attrs.evolve(cattrs.structure(hello["facts"], BuildFacts), build=build)
+    facts, compiler = cattrs.structure(hello["facts"], BuildFacts), find_compiler(build)
     files = files_of(facts.interpreter, facts.torch_root, facts.library_paths)
-    programs = {
-        find_valgrind(build): facts.fingerprint.valgrind,
-        find_compiler(build): facts.fingerprint.compiler,
-    }
-    is_as_it_was = channel.digest_of(files) == hello["files"] and all(
-        (first_line([program, "--version"]) if program else "") == version
-        for program, version in programs.items()
-    )
-    return attrs.evolve(facts, files=files) if is_as_it_was else None
+    valgrind = find_valgrind(build)
+    version = first_line([valgrind, "--version"]) if valgrind else ""
+    if channel.digest_of(files) != hello["files"] or version != facts.fingerprint.valgrind:
+        return None
+    # Servers have nothing of the compiler, which may be another one for each command.
+    fingerprint = attrs.evolve(facts.fingerprint, compiler=compiler.version)
+    return attrs.evolve(facts, build=build, files=files, compiler=compiler, fingerprint=fingerprint)

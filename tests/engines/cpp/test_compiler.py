@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import pytest
 
+from instruction_counts.builds.compilers import CppCompiler, find_compiler
 from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import ARTEFACT_PATH
@@ -31,8 +32,9 @@ from instruction_counts.engines.cpp.source import (
     Prelude,
 )
 from instruction_counts.system.cache import Cache
-from tests.fakes import FACTS
+from tests.fakes import BUILD, FACTS
 
+CLANG = find_compiler(attrs.evolve(BUILD, compiler="clang"))
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -71,7 +73,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> BuildFacts:
     (root / "tiny").mkdir()
     (root / "tiny" / "small.h").write_text(SMALL_H)
     (root / "tiny" / "full.h").write_text(FULL_H)
-    compiler = shutil.which("g++") or ""
+    compiler = CppCompiler(shutil.which("g++") or "", "as found")
     return attrs.evolve(FACTS, compiler=compiler, torch_root=str(root), include_paths=(str(root),))
 
 
@@ -96,9 +98,9 @@ def compiler(facts: BuildFacts, tmp_path_factory: pytest.TempPathFactory) -> Com
 def scripted(facts: BuildFacts, folder: Path, script: str) -> BuildFacts:
     """The build with a compiler that runs a line of shell before it becomes g++."""
     path = folder / "g++"
-    path.write_text(f'#!/bin/sh\n{script}\nexec {facts.compiler} "$@"\n')
+    path.write_text(f'#!/bin/sh\n{script}\nexec {facts.compiler.path} "$@"\n')
     path.chmod(0o755)
-    return attrs.evolve(facts, compiler=str(path))
+    return attrs.evolve(facts, compiler=attrs.evolve(facts.compiler, path=str(path)))
 
 
 def logging(facts: BuildFacts, folder: Path) -> tuple[BuildFacts, Callable[[], list[str]]]:
@@ -268,8 +270,8 @@ def test_an_error_is_placed_at_the_users_line(
 
 def test_no_compiler_is_said(facts: BuildFacts, tmp_path: Path) -> None:
     """Where there is none, or it does not start."""
-    none = tiny_compiler(attrs.evolve(facts, compiler=""), tmp_path / "a")
-    gone = tiny_compiler(attrs.evolve(facts, compiler="/no/g++"), tmp_path / "b")
+    none = tiny_compiler(attrs.evolve(facts, compiler=CppCompiler()), tmp_path / "a")
+    gone = tiny_compiler(attrs.evolve(facts, compiler=CppCompiler("/no/g++")), tmp_path / "b")
     assert "there is no C++ compiler" == failure_of(none, source()).message
     assert "/no/g++ does not start" in failure_of(gone, source()).message
 
@@ -332,7 +334,7 @@ def test_a_cached_case_needs_no_compiler(facts: BuildFacts, tmp_path: Path) -> N
     "change",
     [
         lambda facts: attrs.evolve(facts, include_paths=()),
-        lambda facts: attrs.evolve(facts, compiler="/usr/bin/../bin/g++"),
+        lambda facts: attrs.evolve(facts, compiler=CppCompiler("/usr/bin/../bin/g++")),
         lambda facts: fingerprinted(facts, compiler="another version"),
         lambda facts: fingerprinted(facts, torch_git="another commit"),
         lambda facts: fingerprinted(facts, cxx11_abi=False),
@@ -436,6 +438,18 @@ def test_a_full_disk_costs_the_case_alone(facts: BuildFacts, tmp_path: Path) -> 
     assert "compiling failed: " in failure.message
 
 
+@pytest.mark.skipif(not CLANG.clang, reason="clang is not installed")
+def test_clang_takes_the_precompiled_header_whatever_became_of_its_text(
+    facts: BuildFacts, tmp_path: Path
+) -> None:
+    """As g++ does. It would refuse one whose files have other times than those it was made from."""
+    compiler = tiny_compiler(attrs.evolve(facts, compiler=CLANG), tmp_path / "cache")
+    assert 2 == seen_by(compiler, source("seen = tiny::twice(1);"))
+    (text,) = (tmp_path / "cache" / "headers").glob("[!.]*/prelude.hpp")
+    text.write_text("#error".ljust(text.stat().st_size))
+    assert 4 == seen_by(compiler, source("seen = tiny::twice(2);"))
+
+
 # Compilers end when they are told to
 
 
@@ -520,7 +534,7 @@ def test_a_compiler_that_fails_says_why(
         variables = {**ENVIRONMENT, "CC": str(tmp_path / "cc")}
         (tmp_path / "cc").write_text(text)
         (tmp_path / "cc").chmod(0o755)
-    without = attrs.evolve(facts, compiler="")
+    without = attrs.evolve(facts, compiler=CppCompiler())
     with pytest.raises(CompileError, match=message) as caught:
         Compiler(without, Cache(tmp_path / "cache"), variables).native("steady")
     assert caught.value.remedy.startswith(remedy)

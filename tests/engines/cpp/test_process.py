@@ -58,3 +58,13 @@ def test_long_output_keeps_its_end() -> None:
 def test_odd_output_is_still_a_failure(output: str) -> None:
     """Whatever the compiler says."""
     assert FailureKind.COMPILE is diagnosis(output, CppSource("", "", "code")).kind
+
+
+def test_an_error_in_a_header_is_placed_at_the_line_that_clang_names_after_it() -> None:
+    """It says last what asked for the instantiation, where g++ says it first."""
+    output = (
+        "/usr/include/tiny.h:7:12: error: no member named 'size' in 'int'\n"
+        "stmt:2:3: note: in instantiation of function template 'tiny::f<int>' requested here\n"
+    )
+    failure = diagnosis(output, CppSource("", "", "int x;\n  tiny::f(x);"))
+    assert ("stmt line 2", "tiny::f(x);") == (failure.place, failure.code)

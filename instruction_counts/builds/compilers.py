@@ -1,0 +1,92 @@
+"""Which C++ compiler makes the cases of a build, and what it can do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import attrs
+
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.domain.build import Build
+
+CLANG = "clang"
+"""What asks for the newest clang there is."""
+TORCHS_OWN = "cxx"
+"""What asks for the compiler that torch's own extensions would use: CXX, else g++."""
+
+_OLDEST_CLANG = 19
+"""The oldest that is taken unasked; with it was measured what it saves."""
+
+
+@attrs.frozen
+class CppCompiler:
+    """A C++ compiler as it was found."""
+
+    path: str = ""
+    """Empty where there is none."""
+    version: str = ""
+    """Of the compiler, and of what else decides about its code: clang takes the C++ library of g++,
+    and perhaps a linker of its own."""
+    clang: int = 0
+    """Which clang it is; 0 for any other compiler."""
+    linker: str = ""
+    """The linker to ask for; empty for the usual one."""
+
+
+def find_compiler(build: Build) -> CppCompiler:
+    """The compiler that the build asks for; else CXX, else a clang that is new enough, else g++."""
+    variables = environment(build)
+    path, asked = variables["PATH"], build.compiler
+    if asked == CLANG:
+        return _described(_newest_clang(path), path)
+    if asked not in {"", TORCHS_OWN}:
+        return _described(_found(asked, path), path)
+    own = _found(variables.get("CXX", ""), path)
+    if not own and not asked:
+        newest = _described(_newest_clang(path), path)
+        if newest.clang >= _OLDEST_CLANG:
+            return newest
+    return _described(own or _found("g++", path) or _found("c++", path), path)
+
+
+def first_line(command: list[str]) -> str:
+    """The first line that a command prints; empty where it cannot be run."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=30
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout.splitlines() or [""])[0].strip()
+
+
+def _described(compiler: str, path: str) -> CppCompiler:
+    said = first_line([compiler, "--version"]) if compiler else ""
+    clang = re.search(r"clang version (\d+)", said)
+    if clang is None:
+        return CppCompiler(compiler, said)
+    # Where clang looks first; one elsewhere may be of another version.
+    linker = "lld" if Path(compiler).resolve().with_name("ld.lld").exists() else ""
+    gcc = _found("g++", path)
+    library = first_line([gcc, "--version"]) if gcc else ""
+    version = " · ".join(filter(None, (said, linker, library)))
+    return CppCompiler(compiler, version, int(clang[1]), linker)
+
+
+def _newest_clang(path: str) -> str:
+    """Debian and others have one command for each version, and perhaps one for the usual."""
+    numbers = {
+        int(number)
+        for folder in path.split(":")
+        for found in Path(folder).glob("clang++-*")
+        if (number := found.name.removeprefix("clang++-")).isdecimal()
+    }
+    names = *(f"clang++-{number}" for number in sorted(numbers, reverse=True)), "clang++"
+    return next(filter(None, (_found(name, path) for name in names)), "")
+
+
+def _found(name: str, path: str) -> str:
+    return (shutil.which(name, path=path) or "") if name else ""

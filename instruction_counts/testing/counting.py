@@ -1,0 +1,150 @@
+"""Counting what tests call, and comparing it with a baseline."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import inspect
+import re
+import tempfile
+import textwrap
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts.analysis.verdicts.sides import side_of
+from instruction_counts.api import MeasurementSettings, Session, accept
+from instruction_counts.api.arguments import effect_of
+from instruction_counts.api.passing import code_of
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.work import Statements
+from instruction_counts.execution.events import Silent
+from instruction_counts.gate.limits import Allowed, Limits
+from instruction_counts.report.document import Document
+from instruction_counts.report.gate import acceptance_document, check_document
+from instruction_counts.report.renderers import terminal
+from instruction_counts.report.run import run_document
+from instruction_counts.session.checking import check_side
+from instruction_counts.session.comparing import ComparisonRequest
+from instruction_counts.session.sides import LazyStore
+from instruction_counts.sources.definitions import STANDARD
+from instruction_counts.system.program import PROGRAM
+
+_SAVED = re.compile(r"'[^']*/([0-9a-f]{16}\.pt)'")
+"""A file with a value, in a folder that has another name each time."""
+
+
+class Counting:
+    """Counts in servers that start with the first count, and keeps what it counted."""
+
+    def __init__(self, session_of: Callable[..., Session] = Session) -> None:
+        self._open = functools.cache(lambda: session_of(settings=MeasurementSettings(times=False)))
+        self._run: Run | None = None
+        self.records: dict[tuple[str, ...], Record] = {}
+
+    def count(
+        self, label: tuple[str, ...], stmt: str, scope: Mapping[str, Any], setup: str = ""
+    ) -> str:
+        """Count a statement, which may read the names of ``scope``; why that failed, if it did."""
+        try:
+            timed = self._open().statements(Statements((stmt,), setup=setup), scope)
+        except (UsageError, DefinitionError) as error:
+            return _told(error)
+        record = timed.statements[0].record
+        code = _SAVED.sub(r"\1", f"{record.setup}\0{stmt}")
+        digest = hashlib.sha256(code.encode()).hexdigest()
+        self._run = timed.run
+        self.records[label] = attrs.evolve(record, label=label, definition_hash=digest)
+        failure = record.outcome.failure
+        return "" if record.outcome.status is Status.OK or failure is None else failure.summary
+
+    @staticmethod
+    def problem_of(function: Callable[..., Any], fixtures: Collection[str]) -> str:
+        """Why what a test passes to one of ``fixtures`` cannot be passed on, as far as it shows."""
+        return next(filter(None, _problems(function, fixtures)), "")
+
+    @staticmethod
+    def problem_with(stmt: str, setup: str, scope: Mapping[str, Any]) -> str:
+        """Why a statement cannot be counted with the names of ``scope``; empty where it can."""
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                code_of(setup, [stmt], scope, Path(folder))
+            except UsageError as error:
+                return _told(error)
+        return ""
+
+    @functools.cache  # noqa: B019 - lives as long as the process
+    def concluded(self, options: tuple[str | None, str, bool]) -> tuple[str, bool]:
+        """What was counted, against the baseline of ``options`` if they name one; if that fails."""
+        try:
+            document, fails = self._compared(*options)
+        except UsageError as error:
+            return f"{error.text(PROGRAM)}\n", True
+        return terminal.render(document), fails
+
+    def close(self) -> None:
+        """End the session."""
+        if self._open.cache_info().currsize:
+            self._open().close()
+
+    def _compared(self, baseline: str | None, fail_on: str, accepts: bool) -> tuple[Document, bool]:
+        assert self._run is not None, "something was counted"
+        run = attrs.evolve(self._run, cases=tuple(self.records.values()))
+        if baseline is None:
+            return run_document(run), False
+        (build,) = run.builds
+        side = side_of(run, build, "these tests")
+        if accepts:
+            return acceptance_document(accept(side, baseline), pruned=False), False
+        limits = Limits(Allowed(hard=effect_of(fail_on)))
+        how = ComparisonRequest(STANDARD, Selection(), MeasurementSettings(times=False))
+        with LazyStore(None) as runs:
+            found = check_side(side, Path(baseline), how, runs, Silent(), limits=limits)
+        found.require_comparison()
+        return check_document(found.gate), found.gate.fails
+
+
+def _problems(function: Callable[..., Any], fixtures: Collection[str]) -> Iterator[str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):
+        return
+    inner = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    inner.discard(function.__name__)
+    scope = inspect.unwrap(function).__globals__
+    for called in _called(tree, fixtures):
+        if isinstance(called, ast.Lambda):
+            yield "a lambda cannot be passed on: define a function at the top of the file"
+        elif isinstance(called, ast.Name | ast.FunctionDef):
+            name = called.id if isinstance(called, ast.Name) else called.name
+            if name in inner:
+                yield f'"{name}" is defined in the test: define it at the top of the file'
+            elif isinstance(scope.get(name), types.FunctionType | type):
+                yield Counting.problem_with(name, "", scope)
+
+
+def _called(tree: ast.AST, fixtures: Collection[str]) -> Iterator[ast.AST]:
+    """What a test gives to one of ``fixtures`` to call, as an argument or as a decorator."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            if any(isinstance(of, ast.Name) and of.id in fixtures for of in node.decorator_list):
+                yield node
+        elif isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Attribute) and called.attr == "pedantic":
+                called = called.value
+            if isinstance(called, ast.Name) and called.id in fixtures:
+                named = [key.value for key in node.keywords if key.arg in {"target", "function"}]
+                yield from [*node.args, *named][:1]
+
+
+def _told(error: UsageError | DefinitionError) -> str:
+    return " ".join(line.strip() for line in str(error).splitlines())

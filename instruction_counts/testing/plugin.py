@@ -1,0 +1,198 @@
+"""Hooks, options and fixtures. What counts is imported with the first test that asks for it.
+
+pytest-benchmark has a fixture ``benchmark``, too: where that plugin is loaded, it keeps the name,
+and what is counted is asked for as ``icount`` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from instruction_counts.testing.counting import Counting
+
+_MARKER = "icount"
+_PROBLEM = pytest.StashKey[str]()
+
+
+class Benchmark:
+    """The fixture: counts a call, which it also makes once here, for what it returns."""
+
+    def __init__(self, count: Callable[..., None], name: str) -> None:
+        self._count, self.name = count, name
+        self.group: str | None = None
+        self.extra_info: dict[str, Any] = {}
+        """Accepted as pytest-benchmark's; nothing depends on them."""
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Count the instructions of ``function(*args, **kwargs)``; returns what it returns."""
+        self._count(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    def pedantic(
+        self,
+        target: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        setup: Callable[[], tuple[Sequence[Any], Mapping[str, Any]] | None] | None = None,
+        **repeating: Any,
+    ) -> Any:
+        """The same, with the arguments that ``setup`` returns, if it does.
+
+        A count is exact: how often pytest-benchmark repeats is of no interest.
+        """
+        del repeating
+        made = setup() if setup is not None else None
+        args, kwargs = (args, kwargs or {}) if made is None else made
+        return self(target, *args, **kwargs)
+
+
+class Plugin:
+    """What one run of pytest has: options, and the servers that count."""
+
+    def __init__(self, counting_of: Callable[[], Counting] | None = None) -> None:
+        self._counting_of = counting_of
+        self._counting: Counting | None = None
+
+    def counting(self) -> Counting:
+        """What counts; made when it is first needed, since that imports much."""
+        if self._counting is None:
+            from instruction_counts.testing import counting  # noqa: PLC0415 - would slow each start
+
+            self._counting = (self._counting_of or counting.Counting)()
+        return self._counting
+
+    @pytest.fixture(name="icount")
+    def _icount(self, request: pytest.FixtureRequest) -> Benchmark:
+        """Count the instructions of a call: ``icount(function, *args)``."""
+        return self.benchmark_of(request)
+
+    def benchmark_of(self, request: pytest.FixtureRequest) -> Benchmark:
+        """The fixture of a test."""
+        node = request.node
+
+        def count(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+            scope = {**vars(node.module), "function": function, "args": args, "kwargs": kwargs}
+            stmt = "function(*args, **kwargs)" if kwargs else "function(*args)"
+            self._report(self.counting().count(_label(node), stmt, scope))
+
+        return Benchmark(count, node.name)
+
+    def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
+        """Find out what cannot be passed to the process that counts."""
+        for item in items:
+            marked = [*item.iter_markers(_MARKER)]
+            asks = {"icount"} if _is_other_there(item.config) else {"icount", "benchmark"}
+            if isinstance(item, pytest.Function) and (marked or asks & {*item.fixturenames}):
+                found = [self.counting().problem_of(item.function, asks)]
+                found += [self._problem_of_marker(marker, vars(item.module)) for marker in marked]
+                item.stash[_PROBLEM] = next(filter(None, found), "")
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Say what will not be counted."""
+        return [
+            f"cannot be counted: {item.nodeid}: {item.stash[_PROBLEM]}"
+            for item in items
+            if item.stash.get(_PROBLEM, "")
+        ]
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Fail what cannot be counted before its fixtures are made."""
+        self._report(item.stash.get(_PROBLEM, ""))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+        """Count the statements of markers once the test itself has passed."""
+        result = yield
+        for number, marker in enumerate(pyfuncitem.iter_markers(_MARKER)):
+            stmt, setup = _statement(*marker.args, **marker.kwargs)
+            label = (*_label(pyfuncitem), *([f"statement {number}"] if number else []))
+            self._report(self.counting().count(label, stmt, vars(pyfuncitem.module), setup))
+        return result
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
+        """Show counts, or how they compare with the baseline and why."""
+        if self._counting is not None and self._counting.records:
+            terminalreporter.section("instruction counts")
+            terminalreporter.write(self._counting.concluded(_options(config))[0])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail where more is counted than the baseline allows; end the servers."""
+        if self._counting is not None:
+            counted, options = self._counting.records, _options(session.config)
+            if counted and self._counting.concluded(options)[1] and not session.exitstatus:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self._counting.close()
+
+    def _problem_of_marker(self, marker: pytest.Mark, scope: Mapping[str, Any]) -> str:
+        try:
+            return self.counting().problem_with(*_statement(*marker.args, **marker.kwargs), scope)
+        except TypeError:
+            return f"the marker is {_MARKER}(stmt, setup='')"
+
+    @staticmethod
+    def _report(problem: str) -> None:
+        if problem:
+            pytest.fail(f"not counted: {problem}", pytrace=False)
+
+
+class _BenchmarkFixture:
+    """The fixture under the name that pytest-benchmark gave it."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+
+    @pytest.fixture(name="benchmark")
+    def _benchmark(self, request: pytest.FixtureRequest) -> Benchmark:
+        """Count the instructions of a call: ``benchmark(function, *args)``."""
+        return self._plugin.benchmark_of(request)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("icount", "instruction counts")
+    group.addoption("--icount-baseline", metavar="FILE", help="Compare counts with this baseline.")
+    group.addoption(
+        "--icount-fail-on",
+        metavar="EFFECT",
+        default="0.5%",
+        help="Fail where a count exceeds the baseline by more: a percentage, an instruction count.",
+    )
+    group.addoption("--icount-accept", action="store_true", help="Write the baseline.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the plugin, unless it is there already, and the fixture if its name is free."""
+    if config.getoption("icount_baseline") and config.getoption("numprocesses", 0):
+        raise pytest.UsageError("--icount-baseline needs one process: leave out -n")
+    config.addinivalue_line("markers", f"{_MARKER}(stmt, setup=''): count a statement")
+    there = (found for found in config.pluginmanager.get_plugins() if isinstance(found, Plugin))
+    plugin = next(there, None)
+    if plugin is None:
+        plugin = Plugin()
+        config.pluginmanager.register(plugin)
+    if not _is_other_there(config):
+        config.addinivalue_line("markers", "benchmark: accepted as pytest-benchmark's")
+        config.pluginmanager.register(_BenchmarkFixture(plugin), "icount-benchmark")
+
+
+def _is_other_there(config: pytest.Config) -> bool:
+    return config.pluginmanager.hasplugin("benchmark")  # so pytest-benchmark calls its plugin
+
+
+def _options(config: pytest.Config) -> Any:
+    return tuple(map(config.getoption, ("icount_baseline", "icount_fail_on", "icount_accept")))
+
+
+def _label(item: Any) -> tuple[str, ...]:
+    return tuple(item.nodeid.split("::"))
+
+
+def _statement(stmt: str, setup: str = "") -> tuple[str, str]:
+    return stmt, setup

@@ -1,0 +1,74 @@
+"""Compiling before a lane asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.engines.cpp.ahead import compile_ahead
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.cpp.process import CompileError
+from instruction_counts.engines.cpp.source import CppSource
+from instruction_counts.system.cache import Cache
+from tests.fakes import FACTS
+
+SOURCES = [CppSource("", "", stmt) for stmt in ("a;", "b;", "broken;", "c;")]
+HEADERS = "headers of "
+
+
+class Recording(Compiler):
+    """Compiles nothing, and says what it was asked for and where."""
+
+    def __init__(self, folder: Path, *known: str) -> None:
+        super().__init__(FACTS, Cache(folder), {})
+        self.known, self.asked = {*known}, list[tuple[str, tuple[int, ...]]]()
+
+    def has(self, source: CppSource) -> bool:
+        """Whether it was compiled."""
+        return source.stmt in self.known
+
+    def precompile(self, sources: Iterable[CppSource], cores: tuple[int, ...]) -> None:
+        """Note them."""
+        self.asked.append((HEADERS + " ".join(source.stmt for source in sources), cores))
+
+    def case(self, source: CppSource, cores: tuple[int, ...] = ()) -> Path:
+        """Note it; what is broken does not compile."""
+        self.asked.append((source.stmt, cores))
+        if source.stmt == "broken;":
+            raise CompileError(Failure(FailureKind.COMPILE, "broken"))
+        self.known.add(source.stmt)
+        return Path()
+
+
+@contextlib.contextmanager
+def core(is_late: Callable[[], bool]) -> Iterator[tuple[int, ...]]:
+    """Core 7, for those who are not late."""
+    yield () if is_late() else (7,)
+
+
+def test_headers_come_first_and_each_case_on_a_core(tmp_path: Path) -> None:
+    """What is there already is left out; what does not compile holds nothing up."""
+    compiler = Recording(tmp_path, "b;")
+    compile_ahead(compiler, SOURCES, core)
+
+    texts = HEADERS + "a; broken; c;", "a;", "broken;", "c;"
+    assert [(text, (7,)) for text in texts] == compiler.asked
+
+
+def test_nothing_is_compiled_once_the_compiler_is_closed(tmp_path: Path) -> None:
+    """A run that was interrupted ends at once."""
+    compiler = Recording(tmp_path)
+    compiler.close()
+    compile_ahead(compiler, SOURCES, core)
+
+    assert [] == compiler.asked
+
+
+def test_what_is_there_is_not_compiled(tmp_path: Path) -> None:
+    """With a full cache a core is held only to look."""
+    compiler = Recording(tmp_path, *(source.stmt for source in SOURCES))
+    compile_ahead(compiler, SOURCES, core)
+
+    assert [(HEADERS, (7,))] == compiler.asked

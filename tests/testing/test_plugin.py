@@ -1,0 +1,157 @@
+"""The plugin of pytest, on test files of its own, with a fake engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from instruction_counts.testing import plugin
+from instruction_counts.testing.counting import Counting
+from instruction_counts.testing.plugin import Plugin
+from tests.api.test_session import Opened
+from tests.builders import counted
+from tests.fakes import BUILD, FakeEngine
+from tests.session.fakes import fake_engines
+
+CALLS = """
+import pytest
+
+def double(x, times=2):
+    return times * x
+
+def prepared():
+    return (5,), {"times": 3}
+
+def test_call(benchmark):
+    assert benchmark(double, 4) == 8
+
+def test_pedantic(benchmark):
+    assert benchmark.pedantic(double, setup=prepared, rounds=3) == 15
+
+@pytest.mark.icount("double(y)", setup="y = 1")
+def test_statement():
+    pass
+"""
+REFUSED = """
+import pytest
+
+generator = (n for n in range(3))
+
+def reads():
+    return next(generator)
+
+def test_lambda(benchmark):
+    benchmark(lambda: 1)
+
+def test_reads(benchmark):
+    benchmark.pedantic(reads)
+
+def test_inner(benchmark):
+    @benchmark
+    def inner():
+        return 1
+
+@pytest.mark.icount("next(generator)")
+def test_statement():
+    pass
+
+def one():
+    return 1
+
+def test_fine(benchmark):
+    assert benchmark(one) == 1
+"""
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    """What counts."""
+    made = FakeEngine({("function(*args)",): [counted(1000), counted(1004), counted(1020)]})
+    with fake_engines({BUILD.name: made}):
+        yield made
+
+
+def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
+    """A run of pytest with the plugin, which counts in a session that asks nobody."""
+    own = Plugin(lambda: Counting(lambda **_: Opened()))
+    unused = "cacheprovider", "xdist", "timeout", "instruction-counts"
+    without = (f"-pno:{name}" for name in unused)
+    return pytester.runpytest_inprocess(*without, *options, plugins=[plugin, own])
+
+
+def test_calls_and_marked_statements_are_counted(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """What the call returns is for the test; the server gets the source and copies."""
+    pytester.makepyfile(CALLS)
+    result = run(pytester)
+
+    result.assert_outcomes(passed=3)
+    setups = [call.order.case.timer_args.setup for call in engine.calls]
+    stmts = [call.order.case.timer_args.stmt for call in engine.calls]
+    assert ["function(*args)", "function(*args, **kwargs)", "double(y)"] == stmts
+    assert all(setup.startswith("def double(x, times=2):") for setup in setups)
+    result.stdout.fnmatch_lines(["*= instruction counts =*", "*test_call*1,000*"])
+
+
+def test_what_exceeds_the_baseline_fails_the_run(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """As far as is allowed, it may; each test by itself passes."""
+    pytester.makepyfile(CALLS)
+    codes = [
+        run(pytester, "-k", "call", "--icount-baseline", "counts.json", *options).ret
+        for options in (["--icount-accept"], [], ["--icount-fail-on", "0.5%"])
+    ]
+
+    assert [0, 0, 1] == codes
+    assert 3 == len(engine.calls)
+
+
+def test_what_cannot_be_passed_on_says_so_at_collection(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """Nothing is counted for it, and it fails; others are not held up."""
+    pytester.makepyfile(REFUSED)
+    result = run(pytester)
+
+    result.assert_outcomes(passed=1, errors=4)
+    result.stdout.fnmatch_lines(
+        [
+            "cannot be counted: *::test_lambda: a lambda cannot be passed on*",
+            'cannot be counted: *::test_reads: "generator"*',
+            'cannot be counted: *::test_inner: "inner" is defined in the test*',
+            'cannot be counted: *::test_statement: "generator"*',
+        ]
+    )
+    assert 1 == len(engine.calls)
+
+
+def test_another_plugin_keeps_the_name_of_its_fixture(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """What is counted then has a name of its own."""
+    pytester.makepyfile(
+        """
+        def one():
+            return 1
+
+        def test_both(benchmark, icount):
+            assert ("theirs", 1) == (benchmark, icount(one))
+        """
+    )
+    pytester.makepyfile(
+        benchmark="""
+        import pytest
+
+        @pytest.fixture
+        def benchmark():
+            return "theirs"
+        """
+    )
+    pytester.syspathinsert()
+    result = run(pytester, "-p", "benchmark")
+
+    result.assert_outcomes(passed=1)
+    assert 1 == len(engine.calls)
