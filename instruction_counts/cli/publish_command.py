@@ -17,7 +17,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.report.format import plural
 from instruction_counts.report.site import Site
 from instruction_counts.session.histories import causes_of
-from instruction_counts.session.publishing import compare_builds, publication_of
+from instruction_counts.session.publishing import comparer, publication_of
 from instruction_counts.storage.store import Store
 from instruction_counts.system.site_folder import site_folder
 
@@ -44,11 +44,10 @@ def publish_to(
     """
     with site_folder(folder) as kept:
         found = publication_of(selection, store, since=since, tags=tags, min_effect=min_effect)
-        compare = functools.partial(compare_builds, store, found)
         causes = functools.partial(causes_of, store)
         url = url or kept.remembered("url", str)
         kept.keep("url", url)
-        site = Site(found, compare, causes, kept.remembered, url)
+        site = Site(found, comparer(store, found), causes, kept.remembered, url)
         changes = kept.update(site.names(), site.pages())
     removed = f", {changes.removed:,} removed" if changes.removed else ""
     number = plural(changes.files, "file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 
 import attrs
@@ -123,21 +123,21 @@ def neighbours(builds: Sequence[PublishedBuild]) -> dict[PublishedBuild, Publish
     return found
 
 
-def compare_builds(
-    store: Store, publication: Publication, base: PublishedBuild, new: PublishedBuild
-) -> Comparison:
-    """The comparison of two builds, by what is stored of them.
+def comparer(
+    store: Store, publication: Publication
+) -> Callable[[PublishedBuild, PublishedBuild], Comparison]:
+    """What compares two builds of a publication, by what is stored of them.
 
-    Raises:
-        UsageError: a run is not there any more.
-        DataError: a run cannot be read.
+    It raises `UsageError` where a run is not there any more, `DataError` where it cannot be read.
     """
-    sides = []
-    for build in (base, new):
+
+    @functools.lru_cache(maxsize=2)  # what is new now is base in the next comparison
+    def side(build: PublishedBuild) -> Side:
         run = store.load(build.run_id, details=False)
-        side = side_of(run, build.name, build.title, build.run_id)
-        sides.append(narrowed(side, publication.selection))
-    return judged(sides[0], sides[1], publication.min_effect, store.completed)
+        found = side_of(run, build.name, build.title, build.run_id)
+        return narrowed(found, publication.selection)
+
+    return lambda base, new: judged(side(base), side(new), publication.min_effect, store.completed)
 
 
 def _comparable(base: PublishedBuild, new: PublishedBuild) -> bool:

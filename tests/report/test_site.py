@@ -14,7 +14,7 @@ import pytest
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.site import Site
 from instruction_counts.session.histories import causes_of
-from instruction_counts.session.publishing import compare_builds, publication_of
+from instruction_counts.session.publishing import comparer, publication_of
 from instruction_counts.storage.store import Store
 from tests.history.made import run_of_cases
 
@@ -32,7 +32,7 @@ def files_of(store: Store, remembered: Callable[..., Any] = lambda _, make: make
     found = publication_of(Selection(), store)
     site = Site(
         found,
-        lambda *pair: compare_builds(store, found, *pair),
+        comparer(store, found),
         lambda *pair: causes_of(store, *pair),
         remembered,
         "https://example.org/",

@@ -23,7 +23,7 @@ from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, pairs_at_steps
-from instruction_counts.report.cases import name_of, selector
+from instruction_counts.report.cases import KEY_NAMES, name_of, selector
 from instruction_counts.report.causes import texts
 from instruction_counts.report.comparison import comparison_document, torch_of
 from instruction_counts.report.document import Document, Row, Section, Table
@@ -72,9 +72,11 @@ class Site:
         self._publication, self._compare, self._causes = publication, compare, causes
         self._remembered, self._url = remembered, url
         self._keys = [series.key for series in publication.series]
-        self._cases = {key: _case_page(key) for key in self._keys}
+        self._cases = {key: _case_page(key.as_values) for key in self._keys}
         self._builds = {(build.run_id, build.name): build for build in publication.builds}
         self._pairs = {build: _build_page(build) for build in publication.bases}
+        self._said_of_pairs: dict[PublishedBuild, dict[str, list[str]]] = {}
+        """The causes of changed cases in words, by the names of their pages."""
         self._digests = {build: self._digest_of(build) for build in publication.builds}
 
     def names(self) -> frozenset[str]:
@@ -93,8 +95,10 @@ class Site:
             if (base := self._publication.bases.get(build)) is not None:
                 pair = _digest(self._publication.min_effect, *map(self._digests.get, (base, build)))
                 document = functools.cache(functools.partial(self._pair, base, build))
-                summary = functools.partial(_summary_of, document)
-                values |= self._remembered(f"pair {pair}", summary)
+                find = functools.partial(_summary_of, document)
+                summary = self._remembered(f"pair {pair}", find)
+                self._said_of_pairs[build] = summary["said"]
+                values |= {name: summary[name] for name in ("tally", "mean_change", "causes")}
                 yield from _both(self._pairs[build], pair, document)
             builds.append(values)
         steps: list[Values] = []
@@ -197,7 +201,10 @@ class Site:
         return values, steps, iter(pages)
 
     def _said(self, base: StoredCount, new: StoredCount) -> Sequence[str]:
-        """The causes of a step in words."""
+        """The causes of a step in words; mostly the comparison of neighbours found them."""
+        build = self._builds[new.run_id, new.build]
+        if self._publication.bases.get(build) is self._builds[base.run_id, base.build]:
+            return self._said_of_pairs[build].get(self._cases[new.case], ())
         ends = [(point.run_id, point.build, point.instructions) for point in (base, new)]
         step = _digest(self._cases[new.case], *ends)
         found: Sequence[str] = self._remembered(
@@ -241,18 +248,19 @@ def _html(page: str, document: Callable[[], Document]) -> Callable[[], str]:
     return lambda: html.site_page(document(), page)
 
 
-def _summary_of(document: Callable[[], Document]) -> Values:
-    """What the overview says of a comparison."""
-    found = document()
-    shared = [table for table in found.tables if table.name == "causes"]
-    changed = (case for case in found.data["cases"] if case["verdict"] in {"worse", "better"})
-    said = (
-        shared[0].column("cause") if shared else (why for each in changed for why in each["causes"])
-    )
+def _summary_of(make: Callable[[], Document]) -> Values:
+    """What the overview and the pages of cases say of a comparison."""
+    document = make()
+    shared = [table for table in document.tables if table.name == "causes"]
+    changed = [case for case in document.data["cases"] if case["change"]]
+    reported = (case for case in changed if case["verdict"] in {"worse", "better"})
+    of_cases = (cause for case in reported for cause in case["causes"])
+    causes = shared[0].column("cause") if shared else of_cases
     return {
-        "tally": found.data["tally"],
-        "mean_change": found.data["mean_change"],
-        "causes": list(dict.fromkeys(said))[:_CAUSES],
+        "tally": document.data["tally"],
+        "mean_change": document.data["mean_change"],
+        "causes": list(dict.fromkeys(causes))[:_CAUSES],
+        "said": {_case_page(case): case["causes"] for case in changed},
     }
 
 
@@ -276,8 +284,10 @@ def _moment(values: Values) -> tuple[str, int]:
     return values["started_at"], values["run"]
 
 
-def _case_page(key: CaseKey) -> str:
-    return f"cases/{_slug(key.path)}-{_uuid_of(key.as_values)[:8]}"
+def _case_page(key: Values) -> str:
+    """Of a case, by the parts of its key, among others."""
+    parts = {name: key[name] for name in KEY_NAMES}
+    return f"cases/{_slug('/'.join(key['label']))}-{_uuid_of(parts)[:8]}"
 
 
 def _build_page(build: PublishedBuild) -> str:
