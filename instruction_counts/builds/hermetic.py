@@ -7,6 +7,7 @@ is inherited but what is listed here; ``docs/explanation/hermetic.md`` gives the
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -34,6 +35,9 @@ _FIXED = {
     "OMP_WAIT_POLICY": "PASSIVE",
     "GOMP_SPINCOUNT": "0",
 }
+
+_turn = itertools.count()
+"""Processes that begin side by side do so on different cores."""
 
 STEADY_GLIBC = {"GLIBC_TUNABLES": "glibc.malloc.mxfast=0:glibc.malloc.arena_max=1"}
 """What makes the system's allocator repeatable, where it is the one that is counted."""
@@ -84,6 +88,20 @@ def without_aslr() -> tuple[str, ...]:
         return ()
     tried = subprocess.run([setarch, "-R", "true"], capture_output=True, check=False)
     return (setarch, "-R") if tried.returncode == 0 else ()
+
+
+def on_one_core() -> tuple[str, ...]:
+    """The command prefix that begins on a single core; empty where there is no ``taskset``.
+
+    What starts a thread for each core that it sees, as numpy does when it is imported, starts none
+    then. In a process that ever had a second thread, the C library locks in another way, and each
+    lock costs more: a build whose ``site`` imports torch would count more in all of its cases.
+    """
+    taskset = shutil.which("taskset")
+    if taskset is None:
+        return ()
+    cores = sorted(os.sched_getaffinity(0))
+    return taskset, "-c", str(cores[next(_turn) % len(cores)])
 
 
 def sourced_environment(build: Build) -> dict[str, str]:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr
+from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, on_one_core, without_aslr
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
@@ -155,7 +155,7 @@ class ForkProcesses:
         variables = environment(build, {**extra, **self._perturbation()})
         if self._links is not None:
             variables = self._links.through(variables, folder)
-        prefix = (*without_aslr(), *command)
+        prefix = (*on_one_core(), *without_aslr(), *command)
         # Not as a script: that would put its absolute path into the process.
         script = ("-c", "exec(compile(open('worker.py').read(), 'worker.py', 'exec'))")
         return WorkerProcess(interpreter, variables, folder, prefix, script)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from instruction_counts.builds.hermetic import (
     INHERITED,
     environment,
     interpreter_of,
+    on_one_core,
     sourced_environment,
 )
 from instruction_counts.domain.build import Build
@@ -115,3 +118,15 @@ def test_the_interpreter_is_the_one_that_the_command_puts_first(tmp_path: Path) 
 
     assert str(tmp_path / "python") == interpreter_of(sourcing(f'PATH="{tmp_path}:$PATH"'))
     assert "/p" == interpreter_of(Build("b", "/p", "true"))
+
+
+@pytest.mark.skipif(shutil.which("taskset") is None, reason="taskset is not installed")
+def test_what_is_imported_before_the_worker_starts_no_thread_for_each_core() -> None:
+    """Where site imports torch, numpy would: each lock then costs more in all of its cases."""
+    code = (
+        "import numpy, os; print(len(os.sched_getaffinity(0)), len(os.listdir('/proc/self/task')))"
+    )
+    command = [*on_one_core(), sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert "1 1" == done.stdout.strip()
