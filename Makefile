@@ -9,6 +9,7 @@
 # make pictures   set up, then make the pictures of README from a stored run
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-first   set up, then time the first count: cold, warm, and beside timeit
+# make bench-cpp   set up, then compile and count C++ cases with g++ and clang
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
 # make bench-power   set up, then find slow-downs of known size by times in turns (about an hour)
 # make bench-layouts  set up, then count in four memory layouts (about 20 minutes)
@@ -22,7 +23,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs pictures recording test-fast test-builds test-cuda test-python bench bench-first bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures recording test-fast test-builds test-cuda test-python bench bench-first bench-cpp bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -91,6 +92,9 @@ bench: setup
 
 bench-first: setup
 	$(BIN)/python -m benchmarks.first_count $(ARGS)
+
+bench-cpp: setup
+	$(BIN)/python -m benchmarks.compilers $(ARGS)
 
 bench-detect: setup
 	$(BIN)/python -m benchmarks.detect $(ARGS)
