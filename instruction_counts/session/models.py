@@ -77,6 +77,7 @@ def generate(
         *(["--backward"] if mode.backward else []),
         *(["--train"] if mode.training else []),
         *(["--real-data"] if mode.real_data else []),
+        *(["--compiled"] if mode.compiled else []),
         *("--output", str(output), "--force"),
     ]
     try:

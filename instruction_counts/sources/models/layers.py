@@ -113,6 +113,8 @@ class TraceMode:
     training: bool = False
     backward: bool = False
     real_data: bool = False
+    compiled: bool = False
+    """Whether what is written is compiled, too."""
 
 
 def take_apart(

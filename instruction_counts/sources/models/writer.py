@@ -40,7 +40,7 @@ def definition_file(
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
     kinds: dict[str, list[str]] = {}
     for (_, kind, name), (layer, uses) in zip(labels(layers), layers.items(), strict=True):
-        kinds.setdefault(kind, []).append(_of_layer(name, layer, uses, backward=mode.backward))
+        kinds.setdefault(kind, []).append(_of_layer(name, layer, uses, mode))
     # Relative to the file, so that the same file in another checkout is the same definition.
     place = text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
     imports = _IMPORT
@@ -76,16 +76,16 @@ def _head(traces: Sequence[ModelTrace], number: int, command: Sequence[str]) -> 
     return f'"""{escaped}"""\n'
 
 
-def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], *, backward: bool) -> str:
+def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode) -> str:
     """A unique layer, with all places where it is used."""
-    autograd = backward and layer.has_backward
+    autograd = mode.backward and layer.has_backward
     inputs = [_input(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs]
     pick = layer.result.pick if autograd and layer.result is not None else ""
     made = _constructor(layer) if layer.kind == "module" else ""
     is_called = bool(made) and layer.is_plain and not pick  # as the constructor calls modules
     setup = [
         "torch.manual_seed(0)",
-        "" if backward else "torch.set_grad_enabled(False)",
+        "" if mode.backward else "torch.set_grad_enabled(False)",
         "" if is_called else made,
         *inputs,
         _gradient(layer.result) if autograd else "",
@@ -100,6 +100,7 @@ def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], *, backward: bo
         [tensor.name for tensor in layer.inputs],
         lines("Layer", [text(layer.title), f"uses={several}"], 16),
         autograd=autograd,
+        compiled=mode.compiled,
         constructor="GroupedModules" if is_called else "GroupedStmts",
     )
 
@@ -131,6 +132,7 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         names,
         f"Model({text(trace.source.name)})",
         autograd=autograd,
+        compiled=mode.compiled,
     )
 
 
@@ -142,6 +144,7 @@ def _entry(
     subject: str,
     *,
     autograd: bool,
+    compiled: bool,
     constructor: str = "GroupedStmts",
 ) -> str:
     """An entry of the mapping; ``at`` is its name and how far it is indented."""
@@ -150,6 +153,7 @@ def _entry(
         block(code, indent + 4),
         f"setup={lines('GroupedSetup', setup, indent + 4)}",
         f'signature="f({", ".join(inputs)}) -> y"',
+        *(["compiled=True"] if compiled else []),
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
         f"subject={subject}",
     ]
