@@ -8,6 +8,8 @@ made natively, and starts no compiler.
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import ctypes
 import importlib
 import itertools
 import os
@@ -16,7 +18,7 @@ import random
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterator, Mapping, Tuple
 
 from .main import CACHES
 
@@ -49,7 +51,8 @@ def prepare(rehearsal: str) -> Callable[[], None]:
     """Import what compiles, and compile something; what Inductor makes goes to ``rehearsal``.
 
     Until what this returns is called, clocks of Python stand still, and each process has the same
-    number: torch keeps how long it took to compile, and another number can take other memory.
+    number: torch keeps how long it took to compile, and another number can take other memory. What
+    compiling left in torch's settings is forgotten then.
     """
     os.environ[CACHES] = rehearsal
     import torch
@@ -64,7 +67,12 @@ def prepare(rehearsal: str) -> Callable[[], None]:
             torch._dynamo.reset()
     torch.set_grad_enabled(True)
     os.register_at_fork(after_in_child=_begin_alike)
-    return wake
+
+    def begin() -> None:
+        wake()
+        forget_settings()
+
+    return begin
 
 
 def _held_still() -> Callable[[], None]:
@@ -96,6 +104,34 @@ def _begin_alike() -> None:
     sys._clear_type_cache()
 
 
+def forget_settings() -> None:
+    """Let this thread know those of torch's settings alone that are not as they usually are.
+
+    Torch keeps each setting in a variable of the context, and whatever changed once stays in it, as
+    all does that compiling changes and changes back. They lie in a tree by their addresses, which
+    decide how long it takes to find out that a setting is not there: torch asks in each call.
+    """
+    usual = {id(variable): (variable, value) for variable, value in _settings()}
+    context = contextvars.Context()
+    for variable, value in contextvars.copy_context().items():
+        _, default = usual.get(id(variable), (None, value))
+        is_torchs = id(variable) in usual or variable.name.startswith("torch.")
+        if not is_torchs or value != default:
+            context.run(variable.set, value)
+    ctypes.pythonapi.PyContext_Enter(ctypes.py_object(context))
+
+
+def _settings() -> Iterator[Tuple[Any, Any]]:
+    """The variables of torch's settings, each with its usual value."""
+    for module in [*sys.modules.values()]:
+        variables = getattr(module, "__dict__", None)
+        settings = variables.get("_config") if isinstance(variables, dict) else None
+        for setting in settings.values() if isinstance(settings, dict) else ():
+            variable = getattr(setting, "user_override", None)
+            if isinstance(variable, contextvars.ContextVar):
+                yield variable, setting.default
+
+
 def _pin() -> None:
     from torch._inductor import codecache, config
 
@@ -103,6 +139,8 @@ def _pin() -> None:
         with contextlib.suppress(AttributeError):  # not every torch has each
             *within, last = name.split(".")
             setattr(getattr(config, *within) if within else config, last, value)
+            # Else it would be one of those that are remembered.
+            vars(config)["_config"][name].default = value
     with contextlib.suppress(ImportError):
         # It would start a thread beside the case.
         importlib.import_module("tqdm").tqdm.monitor_interval = 0

@@ -148,7 +148,7 @@ def measured(
     ):
         if (
             record.language is language
-            and record.runtime is not RuntimeMode.JIT
+            and record.runtime in {RuntimeMode.EAGER, RuntimeMode.EXPLICIT}
             and record.autograd in {autograd, AutogradMode.FORWARD}
         ):
             chosen.setdefault(record.label, record)

@@ -38,6 +38,7 @@ from instruction_counts.sources.models.layers import TraceMode
     (
         flag("--backward", "Also measure forward and backward together."),
         flag("--train training", "Use training mode  [default: eval]"),
+        flag("--compiled", "Also measure what torch.compile makes of layers and models."),
         choice(
             "--level",
             ["modules", "operators"],

@@ -126,6 +126,10 @@ LEGEND = (
 )
 
 
+_RUNTIMES = {RuntimeMode.EAGER: "", RuntimeMode.EXPLICIT: "", RuntimeMode.JIT: "TS "}
+"""What a row begins with; the name of the runtime, of others."""
+
+
 def measured(run: Run) -> Table:
     """The operators of a run, a row for each language; without rows where there are none."""
     rows: list[Row] = []
@@ -135,7 +139,8 @@ def measured(run: Run) -> Table:
         for metrics in members:
             record = metrics.forward
             parts = [record.build] if len(run.builds) > 1 else []
-            parts.append("TS " * (record.runtime is RuntimeMode.JIT) + record.language.value)
+            parts.append(_RUNTIMES.get(record.runtime, f"{record.runtime.value} "))
+            parts[-1] += record.language.value
             parts += [f"{record.num_threads} threads"] * (record.num_threads > 1)
             mode = " ".join(parts)
             rows.append(Row([mode, *_costs(metrics)], f"{title} · {mode}", indent=1))

@@ -78,6 +78,7 @@ def generate(
         *(["--train"] if mode.training else []),
         *(["--real-data"] if mode.real_data else []),
         *([] if mode.device is None else ["--device", mode.device]),
+        *(["--compiled"] if mode.compiled else []),
         *("--output", str(output), "--force"),
     ]
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instruction_counts.analysis.models import Amount, Models, measured, models_in
-from instruction_counts.core.types import AutogradMode, Language
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.records import Record
 from tests.fakes import failed, make_record
 from tests.sources.models.made import (
@@ -24,11 +24,12 @@ from tests.sources.models.made import (
 def test_each_layer_counts_as_often_as_it_is_called() -> None:
     """Instructions and times alike; the dearest type is first.
 
-    Those of other models and languages do not count. What the whole costs beyond its layers is
-    unexplained: Python between them, for one.
+    Those of other models, languages and runtimes do not count. What the whole costs beyond its
+    layers is unexplained: Python between them, for one.
     """
     cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
-    found = measured([*RECORDS, cpp], "Net")
+    compiled = layer_record("one", cost(7), {"Net": 3}, runtime=RuntimeMode.COMPILED)
+    found = measured([compiled, *RECORDS, cpp], "Net")
 
     assert Amount(390, 3 * 1e-3 + 2e-3 + 4 * 1e-4) == found.sum_of_layers
     assert [("Conv2d", 4, 2, 350), ("ReLU", 4, 1, 40)] == [

@@ -115,6 +115,8 @@ class TraceMode:
     real_data: bool = False
     device: str | None = None
     """Where the definitions have their tensors; models are taken apart on the CPU."""
+    compiled: bool = False
+    """Whether what is written is compiled, too."""
 
 
 def take_apart(

@@ -103,6 +103,7 @@ def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode
         lines("Layer", [text(layer.title), f"uses={several}"], 16),
         autograd=autograd,
         device=mode.device,
+        compiled=mode.compiled,
         constructor="GroupedModules" if is_called else "GroupedStmts",
     )
 
@@ -135,6 +136,7 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         f"Model({text(trace.source.name)})",
         autograd=autograd,
         device=mode.device,
+        compiled=mode.compiled,
     )
 
 
@@ -147,6 +149,7 @@ def _entry(
     *,
     autograd: bool,
     device: str | None,
+    compiled: bool,
     constructor: str = "GroupedStmts",
 ) -> str:
     """An entry of the mapping; ``at`` is its name and how far it is indented."""
@@ -155,6 +158,7 @@ def _entry(
         block(code, indent + 4),
         f"setup={lines('GroupedSetup', setup, indent + 4)}",
         f'signature="f({", ".join(inputs)}) -> y"',
+        *(["compiled=True"] if compiled else []),
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
         *([] if device is None else [f"device={text(device)}"]),
         f"subject={subject}",

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
+from instruction_counts.core.checks import checked_compile_options
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.bounds import Count
 from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import (
@@ -38,7 +40,7 @@ DISTRIBUTIONS = (
 
 TAKEN = frozenset(
     """
-    out gradient torch _ range jit_model ivalue_inputs warm_up_call warm_up_inputs
+    out gradient torch _ range jit_model ivalue_inputs warm_up_call warm_up_inputs compiled
     """.split()  # noqa: SIM905 - as below; see core.runtimes
 )
 """Names that the code around a call uses."""
@@ -209,6 +211,18 @@ def _argument(value: Any) -> Any:
 # Entries
 
 
+def _compiled(value: Any) -> Any:
+    try:
+        checked_compile_options(value)
+    except DefinitionError as error:
+        raise Mismatch(error.expected, error.found) from None
+    return value
+
+
+CompileOptions: TypeAlias = Annotated[bool | Mapping[str, Any], Parsed(_compiled)]
+"""Whether something is compiled, too; or the arguments of ``torch.compile`` for it."""
+
+
 def is_argument(name: str) -> bool:
     """Whether Python lets a value be handed over by this name."""
     return name.isidentifier() and not keyword.iskeyword(name)
@@ -236,7 +250,7 @@ class Stated:
     autograd: bool | None = None
     """None is wherever an input can have a gradient."""
     torchscript: bool = True
-    compiled: bool = False
+    compiled: CompileOptions = False
     output: Count | None = None
     """Which part of what it returns is the output, where it returns several."""
     python: Text | None = None

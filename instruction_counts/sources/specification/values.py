@@ -29,6 +29,7 @@ from instruction_counts.sources.operators.entries import (
     CPP_KEYWORDS,
     DTYPES,
     LARGEST_SEED,
+    CompileOptions,
     Drawn,
     Shape,
 )
@@ -152,7 +153,7 @@ class Entry:
     operator: Text | None = None
     signature: Text | None = None
     torchscript: bool = False
-    compiled: bool = False
+    compiled: CompileOptions = False
     autograd: bool = False
     gradient: Text | None = None
     num_threads: Annotated[

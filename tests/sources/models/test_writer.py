@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from instruction_counts.core.facts import Layer, Model, Use
-from instruction_counts.core.types import AutogradMode, Case
+from instruction_counts.core.types import AutogradMode, Case, RuntimeMode
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.layers import (
     LayerInput,
@@ -128,6 +128,21 @@ def test_layers_and_models_are_made_on_the_cpu_and_moved(tmp_path: Path) -> None
     assert "x = torch.rand((10,)).to(device).as_strided((2, 3), (1, 4))" in code
     assert "a = torch.rand((2, 2)).to(device).requires_grad_()" in code
     assert "gradient = torch.ones((2, 2)).to(device)" in code
+
+
+def test_layers_and_models_are_compiled_where_that_is_asked_for(tmp_path: Path) -> None:
+    """Beside their eager equivalents."""
+    eager, compiled = (
+        cases(
+            tmp_path, written(make_trace("Net", (CONV, "")), mode=TraceMode(compiled=is_compiled))
+        )
+        for is_compiled in (False, True)
+    )
+
+    assert eager == tuple(case for case in compiled if case.autolabels.runtime is RuntimeMode.EAGER)
+    assert {case.label for case in eager} == {
+        case.label for case in compiled if case.autolabels.runtime is RuntimeMode.COMPILED
+    }
 
 
 @pytest.mark.parametrize(

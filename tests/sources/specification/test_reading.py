@@ -150,6 +150,20 @@ def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
     ]
 
 
+@pytest.mark.parametrize(
+    ("stated", "options"),
+    [("true", ""), ("{fullgraph: true, dynamic: null}", ", fullgraph=True, dynamic=None")],
+)
+def test_a_statement_is_compiled_with_the_arguments_that_are_stated(
+    write: WRITE, stated: str, options: str
+) -> None:
+    """Or with those that are usual."""
+    entry = "  - {id: a, statement: y = 1, signature: f() -> y, compiled: %s}\n"
+    _, compiled = load(str(write(HEAD + entry % stated)))
+
+    assert compiled.timer_args.setup.endswith(f"compiled = torch.compile(f{options})")
+
+
 def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
     """With placeholders replaced."""
     path = write(
@@ -257,6 +271,7 @@ benchmarks:
   - id: shown
     statement: y = 1
     torchscrpt: true
+    compiled: {bakend: eager}
 reporters:
   - {directory: 1}
   - {mail: me}
@@ -270,8 +285,13 @@ PLACES = [
     ("10: benchmarks[1]", "none of them", "exactly one of statement, model and operator"),
     ("11: benchmarks[2]", "statement and operator", "exactly one of statement, model and operator"),
     ("16: benchmarks[3].torchscrpt", 'a field "torchscrpt"', "did you mean torchscript?"),
-    ("18: reporters[0].directory", "1 (int)", "a non-empty string"),
-    ("19: reporters[1].mail", 'a field "mail"', "one of directory, database"),
+    (
+        "17: benchmarks[3].compiled",
+        "{'bakend': 'eager'} (dict)",
+        "fullgraph, dynamic, backend, mode",
+    ),
+    ("19: reporters[0].directory", "1 (int)", "a non-empty string"),
+    ("20: reporters[1].mail", 'a field "mail"', "one of directory, database"),
 ]
 IN_ENTRIES = """\
 version: 1
