@@ -6,7 +6,6 @@ import ast
 import functools
 import hashlib
 import inspect
-import re
 import tempfile
 import textwrap
 import types
@@ -28,7 +27,8 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Silent
 from instruction_counts.gate.limits import Allowed, Limits
-from instruction_counts.report.document import Document
+from instruction_counts.report.document import Document, Line
+from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, check_document
 from instruction_counts.report.renderers import terminal
 from instruction_counts.report.run import run_document
@@ -37,9 +37,6 @@ from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.system.program import PROGRAM
-
-_SAVED = re.compile(r"'[^']*/([0-9a-f]{16}\.pt)'")
-"""A file with a value, in a folder that has another name each time."""
 
 
 class Counting:
@@ -59,8 +56,8 @@ class Counting:
         except (UsageError, DefinitionError) as error:
             return _told(error)
         record = timed.statements[0].record
-        code = _SAVED.sub(r"\1", f"{record.setup}\0{stmt}")
-        digest = hashlib.sha256(code.encode()).hexdigest()
+        # What is called may change, and is compared then: a case is what its test says.
+        digest = hashlib.sha256(f"{setup}\0{stmt}".encode()).hexdigest()
         self._run = timed.run
         self.records[label] = attrs.evolve(record, label=label, definition_hash=digest)
         failure = record.outcome.failure
@@ -103,7 +100,11 @@ class Counting:
         (build,) = run.builds
         side = side_of(run, build, "these tests")
         if accepts:
-            return acceptance_document(accept(side, baseline), pruned=False), False
+            accepted = accept(side, baseline)
+            number = plural(len(accepted.after.cases), "case")
+            document = acceptance_document(accepted, pruned=False)
+            saved = Line(f"Saved: {baseline} ({number}). Commit it.")
+            return attrs.evolve(document, notes=(*document.notes, saved)), False
         limits = Limits(Allowed(hard=effect_of(fail_on)))
         how = ComparisonRequest(STANDARD, Selection(), MeasurementSettings(times=False))
         with LazyStore(None) as runs:
