@@ -102,7 +102,7 @@ def first(cache: Path) -> Mapping[str, Outcome]:
 
 def test_what_is_compiled_is_counted_timed_and_described(first: Mapping[str, Outcome]) -> None:
     """Its guards and its graph breaks are metrics."""
-    for name in ("whole forward", "whole backward", "broken forward"):
+    for name in ("whole forward", "whole forward+backward", "broken forward"):
         outcome = first[name]
         assert outcome.instructions is not None, (name, outcome.failure)
         assert outcome.times is not None
@@ -110,14 +110,14 @@ def test_what_is_compiled_is_counted_timed_and_described(first: Mapping[str, Out
         assert outcome.metrics["recompilations"] == 0
     assert first["whole forward"].metrics["graph_breaks"] == 0
     assert first["broken forward"].metrics["graph_breaks"] == 1
-    assert CASES["whole backward"].autolabels.autograd is AutogradMode.FORWARD_BACKWARD
+    assert CASES["whole forward+backward"].autolabels.autograd is AutogradMode.FORWARD_BACKWARD
 
 
 def test_a_second_process_finds_what_the_first_one_compiled(
     first: Mapping[str, Outcome], cache: Path
 ) -> None:
     """Its counts may be others, by less than one in a thousand: so none is called exact."""
-    names = ("whole forward", "whole backward", "broken forward")
+    names = ("whole forward", "whole forward+backward", "broken forward")
 
     twice = {f"{name}{again}": CASES[name] for name in names for again in ("", ", again")}
     second = measured(cache, twice, times=False)

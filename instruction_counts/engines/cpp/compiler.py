@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +45,7 @@ CASES, SHIMS = "cases", "shims"
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-lc10")
 _NATIVE = Path(__file__).parents[1] / "native"
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Part of every key: to be changed with anything here that changes what is compiled."""
 
 _TIMEOUT_S = 600.0
@@ -235,23 +236,33 @@ class Compiler:
 
         Compilers take the text where what is precompiled does not suit them.
         """
-        command = [self._compiler.path, *self._flags]
-        if self._compiler.clang:  # else each case would instantiate what the headers ask for
-            command += ["-Xclang", "-fpch-instantiate-templates"]
-        command += ["-x", "c++-header", "prelude.hpp", "-o", "prelude.hpp.gch"]
-
-        def build(folder: Path) -> None:
-            (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
-            note_source(folder, Path(self._facts.torch_root) / "version.py")
-            self._run(command, folder, cores)
-
         try:
+            text = self._text_of(prelude)
+            command = [self._compiler.path, *self._flags]
+            if self._compiler.clang:  # else each case would instantiate what the headers ask for
+                command += ["-Xclang", "-fpch-instantiate-templates"]
+            command += ["-x", "c++-header", str(text), "-o", "prelude.hpp.gch"]
+
+            def build(folder: Path) -> None:
+                shutil.copyfile(text, folder / text.name)
+                note_source(folder, Path(self._facts.torch_root) / "version.py")
+                self._run(command, folder, cores)
+
             entry = self._entry(HEADERS, key_of(prelude.text, *self._identity), build)
         except CompileError as error:
             if error.failure.kind is not FailureKind.COMPILE:
                 raise
             return "prelude.hpp"
-        return str(entry / "prelude.hpp")
+        return str(entry / text.name)
+
+    def _text_of(self, prelude: Prelude) -> Path:
+        """The text of a prelude, where it stays: clang looks again at what it precompiled."""
+
+        def build(folder: Path) -> None:
+            (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
+
+        entry = self._entry(HEADERS, key_of("text", prelude.text), build)
+        return entry.resolve() / "prelude.hpp"
 
 
 def _included_files(dependencies: Path, cache_root: Path) -> dict[str, str]:

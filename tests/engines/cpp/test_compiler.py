@@ -445,9 +445,22 @@ def test_clang_takes_the_precompiled_header_whatever_became_of_its_text(
     """As g++ does. It would refuse one whose files have other times than those it was made from."""
     compiler = tiny_compiler(attrs.evolve(facts, compiler=CLANG), tmp_path / "cache")
     assert 2 == seen_by(compiler, source("seen = tiny::twice(1);"))
-    (text,) = (tmp_path / "cache" / "headers").glob("[!.]*/prelude.hpp")
+    (header,) = (tmp_path / "cache" / "headers").glob("[!.]*/prelude.hpp.gch")
+    text = header.with_suffix("")
     text.write_text("#error".ljust(text.stat().st_size))
     assert 4 == seen_by(compiler, source("seen = tiny::twice(2);"))
+
+
+@pytest.mark.skipif(not CLANG.clang, reason="clang is not installed")
+def test_clang_finds_what_it_precompiled_again(facts: BuildFacts, tmp_path: Path) -> None:
+    """It looks for the text where that was, and entries are made in a folder that goes."""
+    compiler = tiny_compiler(attrs.evolve(facts, compiler=CLANG), tmp_path / "cache")
+    compiler.case(source())
+    folders = [path.parent for path in tmp_path.glob("cache/headers/[!.]*/prelude.hpp")]
+    (text,) = (folder / "prelude.hpp" for folder in folders if not [*folder.glob("*.gch")])
+    (header,) = tmp_path.glob("cache/headers/[!.]*/prelude.hpp.gch")
+
+    assert str(text).encode() in header.read_bytes()
 
 
 # Compilers end when they are told to
