@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from instruction_counts import __version__
@@ -57,9 +57,10 @@ class _Slot:
         """Measure on the cores that its case has, or on others from now on."""
         outcome: Future[Outcome] = Future()
         self._waiting.put((order, outcome))
-        while not self._is_closed():
-            with contextlib.suppress(TimeoutError):
-                return outcome.result(_LOOK_UP_S)
+        while not (outcome.done() or self._is_closed()):
+            wait([outcome], _LOOK_UP_S)
+        if outcome.done():
+            return outcome.result()
         raise UsageError("these lanes were closed")
 
     def _work(self) -> None:
@@ -77,6 +78,7 @@ class _Slot:
     ) -> tuple[WorkOrder, Future[Outcome]] | None:
         """Measure an order, and those of its case that follow soon; the next one of another."""
         assert asked is not None
+        self._lanes.wait()
         case = asked[0].case
         with self._lanes.lane(asked[0].cores, self._is_closed) as measure:
             while measure is not None and asked is not None and asked[0].case == case:
