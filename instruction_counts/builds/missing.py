@@ -78,7 +78,8 @@ def missing(facts: BuildFacts) -> Iterator[MissingRequirement]:
         asked = f' "{named}"' if named not in {"", TORCHS_OWN} else ""
         yield MissingRequirement(
             f'build "{name}": no C++ compiler{asked} found, so C++ cases cannot be measured.',
-            "apt-get install g++     or skip them:  --language python",
+            f"{'Name another with --compiler' if asked else 'apt-get install g++'}"
+            "     or skip them:  --language python",
             is_for_cpp=True,
         )
     elif not facts.has_cpp_headers:

@@ -403,7 +403,11 @@ def lanes_of(lanes: str) -> LanesEntry:
         UsageError: there is no such kind.
     """
     if not is_cluster(lanes):
-        return lanes_named(lanes)
+        try:
+            return lanes_named(lanes)
+        except UsageError as error:
+            known = f"{error.remedy}, or a scheduler of Dask (tls://…), or FILE.yaml with a cluster"
+            raise UsageError(error.message, known) from None
     return LanesEntry(
         *("cluster", "workers of Dask", partial(_probe, lanes), partial(_open, lanes)),
         partial(_inquire, lanes),

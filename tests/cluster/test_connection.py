@@ -63,5 +63,5 @@ def test_a_cluster_of_this_machine_is_made_from_a_file(tmp_path: Path) -> None:
 def test_other_names_are_those_of_kinds_of_lanes() -> None:
     """Local ones, and what is registered from outside."""
     assert "local" == lanes_of("local").name
-    with pytest.raises(UsageError, match='unknown kind of lanes "nowhere"'):
+    with pytest.raises(UsageError, match=r'"nowhere"\n.*local, or a scheduler'):
         lanes_of("nowhere")
