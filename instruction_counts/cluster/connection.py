@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import ipaddress
+import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -86,7 +90,8 @@ def _made(path: Path) -> Any:
         remedy = f"Name a class of distributed, or install its package. {_EXAMPLE}"
         raise UsageError(f"{path}: there is no cluster {found.cluster}: {error}", remedy) from error
     try:
-        cluster = kind(**found.options)
+        with _deaf_to_interrupts():
+            cluster = kind(**found.options)
         if found.workers:
             cluster.scale(found.workers)
     except Exception as error:
@@ -94,6 +99,19 @@ def _made(path: Path) -> Any:
         raise UsageError(message, "Its options are those of its own documentation.") from error
     _require_encryption(cluster.scheduler_address)
     return cluster
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """What starts meanwhile ignores Ctrl-C, which a terminal sends to all; it ends with this."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _require_encryption(address: str) -> None:
