@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import attrs
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadFileScheduling
 
 # How long an example takes tells of the machine and its load, and not of what is tested.
 settings.register_profile("any machine", deadline=None)
@@ -21,22 +20,14 @@ settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-# Together they start servers of torch once; where workers divide tests, one takes all of these.
-WITH_KEPT_ENGINES = {
-    "tests/api/test_api.py",
-    "tests/cli/test_operators_command.py",
-    "tests/cli/test_specified_runs.py",
-    "tests/cli/test_time_command.py",
-    "tests/notebook/test_extension.py",
-    "tests/sources/operators/test_real_operators.py",
-}
 # What takes minutes begins first, so that all workers end together.
 LONGEST = [
     "tests/test_debian_build.py",
     "tests/docs/test_tutorials.py",
     "tests/engines/test_compiled_cases.py",
     "tests/engines/test_fork.py",
-    *sorted(WITH_KEPT_ENGINES),
+    "tests/api/test_api.py",
+    "tests/notebook/test_extension.py",
     "tests/test_comparing_builds.py",
     "tests/cli/test_bisect_command.py",
     "tests/cli/test_watch_command.py",
@@ -49,8 +40,11 @@ COLLECTED = pytest.StashKey[list[str]]()
 """The ids of all tests that were collected, those included that are not asked for."""
 
 
-def pytest_configure() -> None:
-    """Let tests, and what they start, begin with default signals.
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests, and what they start, begin with default signals, and share warm servers.
+
+    Most of what a small command costs is to start a server of torch; what one test's commands have
+    started, those of others find, in all workers. With the folder of their sockets servers end.
 
     A shell leaves SIGINT ignored in what it runs in the background, and nohup SIGHUP. Processes
     inherit that; a handler they do not.
@@ -60,24 +54,14 @@ def pytest_configure() -> None:
         signal.signal(number, lambda *_: None)
     if signal.SIGHUP in ignored and "PYTEST_XDIST_WORKER" in os.environ:
         os.setsid()  # a terminal that goes away would else end what tests start
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="instruction-counts-tests.")
+        os.environ["INSTRUCTION_COUNTS_RUNTIME"] = folder
+        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
 
 
 def _is_ignored(number: int) -> bool:
     return signal.getsignal(number) == signal.SIG_IGN
-
-
-class _ByFile(LoadFileScheduling):
-    """A file's tests stay together, since they share what they measured."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = str(super()._split_scope(nodeid))
-        return "kept engines" if file in WITH_KEPT_ENGINES else file
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
-    """Divide tests by files."""
-    return _ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -103,36 +87,5 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("INSTRUCTION_COUNTS_CACHE", str(shared / "shared-cache"))
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         patch.delenv("INSTRUCTION_COUNTS_DB", raising=False)
-        patch.setenv("INSTRUCTION_COUNTS_KEEP_SERVERS", "0")
+        patch.setenv("INSTRUCTION_COUNTS_KEEP_SERVERS", "10m")
         yield
-
-
-def _use(kept: Any, patch: pytest.MonkeyPatch) -> None:
-    """Let the default engine start its servers once for each build, and not for each command."""
-    from instruction_counts.engines import fork, registry  # noqa: PLC0415 - on the path set above
-
-    entry = attrs.evolve(fork.ENTRY, make=kept.make)
-    patch.setitem(registry._ENGINES, fork.ENTRY.name, entry)
-
-
-def _kept_engines() -> Iterator[Any]:
-    from tests.kept_engines import KeptEngines  # noqa: PLC0415
-
-    with contextlib.closing(KeptEngines()) as kept:
-        yield kept
-
-
-engines_of_this_session = pytest.fixture(scope="session")(_kept_engines)
-engines_of_this_file = pytest.fixture(scope="module")(_kept_engines)
-
-
-@pytest.fixture
-def kept_engines(engines_of_this_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All tests that ask for this share servers."""
-    _use(engines_of_this_session, monkeypatch)
-
-
-@pytest.fixture
-def own_kept_engines(engines_of_this_file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So do the commands of a file that measures builds of its own."""
-    _use(engines_of_this_file, monkeypatch)

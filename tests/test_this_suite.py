@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import COLLECTED, WITH_KEPT_ENGINES
+from tests.conftest import COLLECTED
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
@@ -70,13 +70,3 @@ def test_they_begin_with_default_signals(processes: int) -> None:
     )
 
     assert 0 == done.returncode, done.stdout
-
-
-def test_those_that_keep_engines_stay_together(request: pytest.FixtureRequest) -> None:
-    """On one worker, so that their servers start once."""
-    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    files = {
-        item.nodeid.partition("::")[0] for item in items if "kept_engines" in item.fixturenames
-    }
-
-    assert set() == files - WITH_KEPT_ENGINES

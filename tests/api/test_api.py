@@ -300,7 +300,6 @@ def test_what_cannot_be_stored_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
-@pytest.mark.usefixtures("kept_engines")
 def test_the_example_counts_a_case(capsys: pytest.CaptureFixture[str]) -> None:
     """Its output is a count, and the functions that spend most of it."""
     runpy.run_path(str(ROOT / "examples" / "api.py"), run_name="__main__")

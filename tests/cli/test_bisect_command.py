@@ -85,7 +85,6 @@ def test_builds_that_do_not_start_are_all_named(
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
-@pytest.mark.usefixtures("own_kept_engines")
 def test_a_wrapper_is_found_among_real_builds(
     definitions: str, tmp_path: Path, program: Program
 ) -> None:

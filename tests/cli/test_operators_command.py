@@ -65,7 +65,6 @@ def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Pro
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.usefixtures("kept_engines")
 def test_an_operator_is_measured_over_a_range_of_sizes(program: Program, tmp_path: Path) -> None:
     """The counts, and a complexity that is linear."""
     shapes = ["--input", "input=N", "--input", "other=N"]

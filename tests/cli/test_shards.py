@@ -123,10 +123,9 @@ def test_the_example_workflow_merges_and_checks(folder: Path, program: Program) 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
 def test_measured_shards_have_the_counts_of_one_run(
-    folder: Path, program: Program, own_kept_engines: None, monkeypatch: pytest.MonkeyPatch
+    folder: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To the instruction; the second shards are balanced by the first run."""
-    del own_kept_engines
     monkeypatch.setenv("INSTRUCTION_COUNTS_DB", str(folder / "runs.db"))
     (folder / "tiny.py").write_text(TINY)
     run = ("run", "--definitions", "tiny.py", "--no-times", "--output")

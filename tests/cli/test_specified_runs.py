@@ -122,7 +122,6 @@ def test_mistakes_end_a_command_with_their_places(specification: Path, program: 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("kept_engines")
 def test_a_specification_is_run_and_compared(specification: Path, program: Program) -> None:
     """Two shapes and a placeholder, through the file and the database that it names."""
     arguments = ["--definitions", specification]
@@ -140,7 +139,6 @@ def test_a_specification_is_run_and_compared(specification: Path, program: Progr
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.usefixtures("kept_engines")
 def test_what_the_example_expects_is_computed(tmp_path: Path, program: Program) -> None:
     """In Python, forward."""
     chosen = ["--language", "python", "--runtime", "eager", "--autograd", "forward", "--no-times"]

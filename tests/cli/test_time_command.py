@@ -100,7 +100,6 @@ def test_a_mistake_is_reported_before_anything_is_measured(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
-@pytest.mark.usefixtures("kept_engines")
 def test_two_statements_are_measured_and_compared(tmp_path: Path, program: Program) -> None:
     """For real; as cases of a file they cost the same."""
     path = tmp_path / "cases.py"

@@ -127,7 +127,6 @@ def venv_of(folder: Path, functions: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
-@pytest.mark.usefixtures("own_kept_engines")
 def test_a_wrapper_in_a_new_build_is_reported_once(tmp_path: Path, watch: Program) -> None:
     """Real builds, made by a command; the second one is slower."""
     venv_of(tmp_path / "c1", [])

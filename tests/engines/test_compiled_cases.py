@@ -70,7 +70,7 @@ def measured(cache: Path, cases: Mapping[str, Case], *, times: bool) -> dict[str
     """Each case, in servers that are started for them."""
     facts = probe(BUILD)
     compiler = Compiler(facts, Cache(cache), environment(BUILD))
-    engine = ForkEngine(facts, compiler, Profile(min_run_time_s=0.01), print)
+    engine = ForkEngine(facts, compiler, Profile(min_run_time_s=0.01, keeps_servers=False), print)
     outcomes = {}
     try:
         for name, case in cases.items():

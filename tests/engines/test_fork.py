@@ -168,7 +168,7 @@ def make_engine(
 ) -> ForkEngine:
     """An engine that takes little time for wall times."""
     compiler = Compiler(facts, Cache(cache), environment(BUILD))
-    profile = Profile(allocator, layout=layout, min_run_time_s=0.01)
+    profile = Profile(allocator, layout=layout, min_run_time_s=0.01, keeps_servers=False)
     return ForkEngine(facts, compiler, profile, notices.append)
 
 
