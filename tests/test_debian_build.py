@@ -35,7 +35,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], dic
     folder = tmp_path_factory.mktemp("debian")
     output = folder / "compared.json"
     command = ["compare", "base", "new", "--build", f"base={DEBIAN}", "--build"]
-    command += [f"new={sys.executable}", "--layouts", "1", "--num-threads", "1"]
+    command += [f"new={sys.executable}", "--num-threads", "1"]
     command += ["--autograd", "forward", "--only", "/".join(MM), "--only", "/".join(ADD)]
     command += ["--only", "nn Functional/scaled_dot_product_attention"]
     command += ["--db", str(folder / "runs.db"), "--output", str(output)]

@@ -72,6 +72,7 @@ def after(script: str) -> Inject:
         elif Path("/tmp") in python.parents:  # noqa: S108 - it is hidden
             pytest.skip(f"{python} is below /tmp, which is hidden here")
         variables = {"ROOT": str(ROOT), "INSTRUCTION_COUNTS_CACHE": str(folder / "cache")}
+        variables["INSTRUCTION_COUNTS_KEEP_SERVERS"] = "0"  # it needs a folder in /tmp first
         if os.getuid():  # in the namespace it is another user
             variables["INSTRUCTION_COUNTS_RUNTIME"] = str(folder / "runtime")
         command = [*NAMESPACE, "sh", "-c", script, "sh", str(python), "main.py", *args]
