@@ -64,7 +64,7 @@ from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.steadiness import Surroundings
 from instruction_counts.system.worker_process import WorkerError
-from instruction_counts.system.worker_tasks import task_named
+from instruction_counts.system.worker_tasks import has_others, task_named
 
 
 @attrs.define
@@ -154,7 +154,9 @@ class ForkEngine:
     def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
         """What makes a server of a role: one of this engine, or one that others can use, too."""
         profile, notice, prepared_by = self._profile, self._notice, self._prepared_by
-        kept_s = keep_s() if profile.keeps_servers and not profile.layout else 0.0
+        # Servers that others start would not have tasks that were registered here.
+        is_usual = profile.keeps_servers and not profile.layout and not has_others()
+        kept_s = keep_s() if is_usual else 0.0
         if not kept_s:
             return lambda role: self._processes.server(role, notice, prepared_by)
         try:

@@ -89,6 +89,11 @@ def register(task: Task) -> Task:
     return _TASKS.register(task)
 
 
+def has_others() -> bool:
+    """Whether tasks were registered from outside, of which other processes do not know."""
+    return any(task.module.parent != FOLDER for task in _TASKS.values())
+
+
 def counting_digest() -> str:
     """What tells one program that counts from another: of all that its counting process executes.
 

@@ -28,8 +28,9 @@ class WithoutLibraries(Compiler):
 def test_an_engine_that_cannot_be_made_leaves_no_folder() -> None:
     """Neither of its own nor for its servers."""
     before = set(Path(tempfile.gettempdir()).glob("instruction-counts.*"))
+    profile = Profile(keeps_servers=False)
     with pytest.raises(FileNotFoundError):
-        ForkEngine(FACTS, WithoutLibraries(FACTS, Cache(), {}), Profile(), lambda _: None)
+        ForkEngine(FACTS, WithoutLibraries(FACTS, Cache(), {}), profile, lambda _: None)
     after = set(Path(tempfile.gettempdir()).glob("instruction-counts.*"))
 
     assert set() == after - before

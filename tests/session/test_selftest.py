@@ -14,6 +14,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Run
+from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.session import selftest
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.selftest import (
@@ -56,6 +57,7 @@ def test_a_selftest_counts_in_each_condition_and_layout(monkeypatch: pytest.Monk
     """What is executed is recorded in the first round, which becomes a run."""
     here = [condition for condition in CONDITIONS if not is_elsewhere(condition)]
     monkeypatch.setattr(selftest, "CONDITIONS", here)
+    monkeypatch.setenv(KEEP_VARIABLE, "0")
     usual = FakeEngine({("a",): [costing(10), costing(11)], ("b",): [costing(20)]})
     other = FakeEngine({("a",): [costing(12)], ("b",): [costing(20)]})
     with fake_engines({"new": usual}, layouts={"new": other}):

@@ -52,3 +52,13 @@ def test_a_name_is_registered_once(module: str) -> None:
     name = "times" if module.endswith("other.py") else "another"
     with pytest.raises(ValueError, match="is registered already"):
         worker_tasks.register(Task(name, Path(module)))
+
+
+def test_it_is_known_whether_there_are_tasks_from_outside() -> None:
+    """Servers that another process has started would not find them."""
+    before = worker_tasks.has_others()
+    other = worker_tasks.register(Task("of somebody", Path("/elsewhere/somebody.py")))
+    with_another = worker_tasks.has_others()
+    worker_tasks.unregister(other)
+
+    assert [False, True, False] == [before, with_another, worker_tasks.has_others()]
