@@ -1,7 +1,8 @@
 """What a definition file is written with.
 
 `GroupedStmts`, `GroupedModules` and `GroupedVariants` describe clusters of related benchmarks from
-which `core.expand.materialize` derives the concrete ones; `TimerArgs` states one case as it is.
+which `core.expand.materialize` derives the concrete ones; `GroupedOnce` states what is counted the
+first time it happens, `TimerArgs` one case as it is.
 Everything is validated when it is constructed, and a mistake raises
 `core.errors.DefinitionError` naming the field, what it holds and what it should hold.
 """
@@ -23,6 +24,7 @@ from instruction_counts.core.checks import (
     checked_devices,
     checked_expected,
     checked_gradient,
+    checked_imports,
     checked_metadata,
     checked_runtimes,
     checked_subject,
@@ -35,6 +37,7 @@ from instruction_counts.core.devices import on_device
 from instruction_counts.core.errors import DefinitionError, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
+    ONCE,
     WARM_LOOP,
     AutogradMode,
     AutoLabels,
@@ -51,6 +54,7 @@ __all__ = [
     "ExpectedTensor",
     "GroupedBenchmark",
     "GroupedModules",
+    "GroupedOnce",
     "GroupedSetup",
     "GroupedStmts",
     "GroupedVariants",
@@ -84,6 +88,9 @@ class GroupedSetup:
         check_paths(self.paths)
 
 
+TORCH = ("torch",)
+
+
 @attrs.frozen
 class TimerArgs:
     """One explicit case, mapped one to one to a ``torch.utils.benchmark.Timer``.
@@ -104,6 +111,8 @@ class TimerArgs:
     """How it is counted, as `instruction_counts.engines.kinds` has it."""
     device: str | None = None
     """Where its tensors are: ``cpu`` or ``cuda``, which its code knows as ``device``."""
+    imports: tuple[str, ...] = TORCH
+    """The modules that its process has imported before anything else, and that its code knows."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("stmt", "setup", "global_setup"):
@@ -122,6 +131,10 @@ class TimerArgs:
         checked_subject(self.subject)
         checked_expected(self.expected)
         checked_device(self.device)
+        checked_imports(self.imports)
+        is_once = self.kind == ONCE
+        require("language", self.language.value, not (is_once and is_cpp), "Python: it runs once")
+        require("imports", self.imports, is_once or self.imports == TORCH, '("torch",): it is warm')
 
 
 class Options(TypedDict, total=False):
@@ -288,6 +301,29 @@ class GroupedBenchmark:
 GroupedStmts = GroupedBenchmark.init_from_stmts
 GroupedModules = GroupedBenchmark.init_from_model
 GroupedVariants = GroupedBenchmark.init_from_variants
+
+
+def GroupedOnce(  # noqa: N802 - it is written beside the others
+    py_stmt: str,
+    py_setup: str = "pass",
+    imports: tuple[str, ...] = TORCH,
+    num_threads: int | tuple[int, ...] = 1,
+    metadata: Mapping[str, Any] | None = None,
+) -> TimerArgs:
+    """A statement that is counted when it runs for the first time, in a process of its own.
+
+    Nothing warms it up: what Python and torch do only once, such as to import, to look operators
+    up, to trace or to compile, is part of the count. ``py_setup`` runs before it. ``imports`` are
+    the modules that are there before both; without ``torch`` among them, the process begins as a
+    bare interpreter does, so that ``import torch`` can be counted.
+    """
+    return TimerArgs(
+        *(py_stmt, py_setup),
+        num_threads=num_threads,
+        metadata={} if metadata is None else metadata,
+        kind=ONCE,
+        imports=imports,
+    )
 
 
 def _checked(

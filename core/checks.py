@@ -150,6 +150,18 @@ def checked_devices(device: str | tuple[str, ...] | None) -> tuple[str | None, .
     return device
 
 
+def checked_imports(imports: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of modules; a submodule of torch needs torch before it."""
+    are_names = isinstance(imports, tuple) and all(
+        isinstance(name, str) and all(map(str.isidentifier, name.split("."))) for name in imports
+    )
+    require("imports", imports, are_names, 'a tuple of modules: ("torch", "torch._inductor")')
+    within = [name for name in imports if name.startswith("torch.")]
+    expected = '"torch" before what is part of it'
+    require("imports", imports, not within or imports[0] == "torch", expected)
+    return imports
+
+
 def checked_subject(subject: Subject | None) -> Subject | None:
     """What is measured, where that is stated: each field of it is checked."""
     if subject is not None:

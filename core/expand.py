@@ -54,6 +54,7 @@ def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
             *(args.stmt, setup, args.global_setup, num_threads, args.language),
             kind=args.kind,
             device=args.device,
+            imports=args.imports,
         )
         yield Case(
             *(label, autolabels, timer_args),

@@ -20,6 +20,9 @@ Label: TypeAlias = tuple[str, ...]
 WARM_LOOP = "warm loop"
 """The usual kind of a case: its statement runs in a loop that is warm when it is counted."""
 
+ONCE = "once"
+"""The kind of a case whose statement runs a single time in its process."""
+
 
 class Language(enum.Enum):
     """The language in which a statement is written."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.core.api import GroupedBenchmark, TimerArgs
+from instruction_counts.core.api import TORCH, GroupedBenchmark, TimerArgs
 from instruction_counts.core.facts import ExpectedTensor, Subject
 from instruction_counts.core.labels import (
     WARM_LOOP,
@@ -99,6 +99,7 @@ class Case:
             str(self.num_threads),
             self.model_source or "",
             *([self.timer_args.kind] if self.timer_args.kind != WARM_LOOP else ()),
+            *(self.timer_args.imports if self.timer_args.imports != TORCH else ()),
         )
         code = "\0".join(parts)
         for path, name in self.paths.items():

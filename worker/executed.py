@@ -68,6 +68,26 @@ def executed(request: Message, shim: Shim) -> Message:
     }
 
 
+def once_bytecodes(request: Message, shim: Shim) -> Message:
+    """The bytecodes of the first run of a statement, which nothing warmed up."""
+    loop = PythonLoop(request["case"], shim.idle_hooks)
+    bytecodes = Bytecodes(*loop.statement)
+    loop.run([1], (bytecodes.begin, bytecodes.end))
+    python = "%d.%d" % sys.version_info[:2]
+    return {"executed": {"python": python, "functions": bytecodes.rows()}}
+
+
+def once_operators(request: Message, shim: Shim) -> Message:
+    """The operators of the first run of a statement; none where torch is not there before it."""
+    imported = sys.modules.get("torch")
+    loop = PythonLoop(request["case"], shim.idle_hooks)
+    if imported is None:
+        return {"executed": {"operators": []}}
+    operators = Operators(imported)
+    loop.run([1], (operators.begin, operators.end))
+    return {"executed": {"operators": operators.rows()}}
+
+
 class Observer:
     """Sees what runs between `begin` and `end`, which are called from the loop of the case."""
 

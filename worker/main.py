@@ -1,9 +1,9 @@
 """Counts what it is told, in the interpreter of the build under test, and loads what else is asked.
 
-A process that counts executes this file and, beside it, `method_cache`, `cpython` and `names`. An
-edit of these can move counts, so their digest is part of each fingerprint. Every other module here
-holds tasks that never run where instructions are counted: it is loaded when a task of it is asked
-for, in a process that takes none.
+A process that counts executes this file and, beside it, `method_cache`, `cpython`, `names`, and for
+some cases `compiled` or `once`. An edit of these can move counts, so their digest is part of each
+fingerprint. Every other module here holds tasks that never run where instructions are counted: it
+is loaded when a task of it is asked for, in a process that takes none.
 
 All of them need the standard library, and torch inside functions, and nothing else of this project.
 They run on Python 3.9 and later, from any directory.
@@ -42,6 +42,8 @@ ARTEFACT_PATH = "@TORCHSCRIPT_MODEL_PATH@"
 """Stands in a setup for the file that was made for a case; part of what identifies its code."""
 CACHES = "TORCHINDUCTOR_CACHE_DIR"
 """Names the folder where torch.compile keeps what it made; that of a case is its own."""
+TORCH = ("torch",)
+"""What the code of a case knows, unless it says otherwise."""
 PACKAGE = "instruction_counts_worker"
 """What modules of tasks are imported as: a name that nobody else has."""
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
@@ -427,13 +429,30 @@ def _get_ready(request: Message, shim: Shim) -> Message:
 def _made_ready(request: Message, shim: Shim) -> Message:
     facts = method_cache = None
     if request["role"] == "counts":
+        if not shim.running_on_valgrind():
+            raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
         facts = _module_beside("cpython").facts()
         method_cache = _module_beside("method_cache")
         shim.names = method_cache.place(_module_beside("names").NAMES)
     else:
         for name in request["modules"]:
             neighbour(name)  # for the children
+    has_torch = "torch" in request["imports"]
+    if has_torch:
+        _prepare_torch(request, shim)
+    for name in request["imports"]:
+        importlib.import_module(name)
+    if method_cache is not None:
+        if not shim.starts_in_children:
+            # Children inherit instrumented translations: START costs this once, instead of in each.
+            shim.begin_counting()
+        shim.method_cache = method_cache.MethodCache(shim.allocate_at)
+        shim.hold_counters(facts)
+    known = _rehearsed(request, shim) if has_torch else {"torch": "", "capability": ""}
+    return {**known, **_settled(shim)}
 
+
+def _prepare_torch(request: Message, shim: Shim) -> None:
     import torch
     import torch.utils.benchmark
 
@@ -444,21 +463,23 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     if request["prepares"]:
         shim.starts_in_children = True
         shim.wake = neighbour(request["prepares"]).prepare(request["rehearsal"])
-        if method_cache is None:
+        if request["role"] != "counts":
             shim.wake()
-    if method_cache is not None:
-        if not shim.running_on_valgrind():
-            raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
-        if not shim.starts_in_children:
-            # Children inherit instrumented translations: START costs this once, instead of in each.
-            shim.begin_counting()
-        shim.method_cache = method_cache.MethodCache(shim.allocate_at)
-        shim.hold_counters(facts)
+
+
+def _rehearsed(request: Message, shim: Shim) -> Message:
+    import torch
+
     torch.set_num_threads(1)
     # With a device there, backward starts threads for it, which would not outlive a fork.
     _rehearse(torch, shim, backward="stand_ins" not in request)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
     torch.manual_seed(0)
+    return {"torch": torch.__version__, "capability": cpu_capability(torch)}
+
+
+def _settled(shim: Shim) -> Message:
+    """Let children find memory in order, and nothing counted so far."""
     gc.collect()
     _fill_free_lists()
     gc.freeze()
@@ -466,8 +487,6 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     shim.zero()
     shim.reset()
     return {
-        "torch": torch.__version__,
-        "capability": cpu_capability(torch),
         "preloaded": shim.is_preloaded(),
         "holds_caches": shim.holds_counters and getattr(shim.method_cache, "can_move", False),
     }
@@ -849,7 +868,8 @@ class PythonLoop:
         self.statement = parts["stmt"]
         namespace: Dict[str, Any] = {}
         try:
-            exec("import torch", namespace)
+            for name in case.get("imports", TORCH):
+                exec("import " + name, namespace)
             exec(compile(text, "<case>", "exec"), namespace)
         except SyntaxError as error:
             raise MeasurementError(describe(error, self._sources)) from error

@@ -155,6 +155,28 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     return Counted(instructions, functions, by_function, by_call, Amounts(metrics))
 
 
+def evaluate_once(answers: Sequence[Mapping[str, Any]], folder: Path) -> Counted:
+    """The result of a case that runs once: the least of what its children dumped below ``folder``.
+
+    Raises:
+        CallgrindFormatError: a dump is damaged.
+        OSError: a dump is missing.
+    """
+    dumped = [_Dumped.of(answer, folder) for answer in answers]
+    least = min(dumped, key=lambda dump: dump.instructions)
+    spread = max(dump.instructions for dump in dumped) - least.instructions
+    profile = least.profile
+    instructions = Instructions(
+        per_run=least.instructions,
+        exact=not spread,
+        windows=tuple(dump.window for dump in dumped),
+        spread=spread,
+        varying=_varying(dumped),
+    )
+    functions = _functions(profile.exclusive, _inclusive(profile), profile.calls, 1, Loop())
+    return Counted(instructions, functions, profile.exclusive, profile.calls, least.window.metrics)
+
+
 def per_run_loop(counted: Counted) -> Loop:
     """The cost of an empty loop, as it is subtracted from the cases."""
     runs = counted.functions.runs

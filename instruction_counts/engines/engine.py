@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.api import TORCH
 from instruction_counts.core.devices import CPU
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case
@@ -103,7 +104,9 @@ def refusal_of(facts: BuildFacts) -> str:
 
 def case_message(case: Case) -> dict[str, Any]:
     """The case as the worker protocol carries it."""
+    imports = case.timer_args.imports
     return {
+        **({} if imports == TORCH else {"imports": imports}),
         "stmt": case.timer_args.stmt,
         "setup": case.timer_args.setup,
         "global_setup": case.timer_args.global_setup,

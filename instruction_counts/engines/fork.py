@@ -23,6 +23,7 @@ from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.inquiry import made_for
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.api import TORCH
 from instruction_counts.core.devices import CPU, CUDA
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
@@ -57,6 +58,7 @@ from instruction_counts.engines.fork_blocks import opened_blocks
 from instruction_counts.engines.fork_counts import CaseCounts, Once
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import CACHES, ServerStartError
+from instruction_counts.engines.kinds import kind_of
 from instruction_counts.engines.turns import Blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.engines.warm.client import Server, WarmServers
@@ -65,6 +67,9 @@ from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.steadiness import Surroundings
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import has_others, task_named
+
+_FIRST_RUNS_TIMED = 5
+"""In processes of their own."""
 
 
 @attrs.define
@@ -114,13 +119,15 @@ class _Needs:
     prepared_by: str
     """The module that gets them ready, if any does."""
     device: str
+    imports: tuple[str, ...] = TORCH
+    """What their children find imported."""
 
 
 class ForkEngine:
     """Measures in forked children of two servers; a server that does not start fails its cases.
 
-    Cases of a runtime whose servers are prepared, or of another device, have two of their own, in
-    an engine below this one; it is made when such a case comes.
+    Cases of a runtime whose servers are prepared, of another device or with imports of their own
+    have two for themselves, in an engine below this one; it is made when such a case comes.
     """
 
     def __init__(
@@ -130,9 +137,10 @@ class ForkEngine:
         profile: Profile,
         notice: Callable[[str], None],
         prepared_by: str = "",
+        imports: tuple[str, ...] = TORCH,
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
-        self._notice, self._prepared_by = notice, prepared_by
+        self._notice, self._prepared_by, self._imports = notice, prepared_by, imports
         self._others: dict[_Needs, ForkEngine] = {}
         self._making_others = threading.Lock()
         self._is_closed = False
@@ -156,9 +164,9 @@ class ForkEngine:
         profile, notice, prepared_by = self._profile, self._notice, self._prepared_by
         # Servers that others start would not have tasks that were registered here.
         is_usual = profile.keeps_servers and not profile.layout and not has_others()
-        kept_s = keep_s() if is_usual else 0.0
+        kept_s = keep_s() if is_usual and self._imports == TORCH else 0.0
         if not kept_s:
-            return lambda role: self._processes.server(role, notice, prepared_by)
+            return lambda role: self._processes.server(role, notice, prepared_by, self._imports)
         try:
             warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
             warm.attend()
@@ -246,11 +254,12 @@ class ForkEngine:
         """What servers an order needs; some builds have no other than those of CUDA."""
         is_cuda = self._facts.lacks_cuda_libraries or order.case.timer_args.device == CUDA
         prepared_by = runtime_of(order.case.autolabels.runtime).prepared_by
-        return _Needs(prepared_by, CUDA if is_cuda else CPU)
+        imports = order.case.timer_args.imports
+        return _Needs(prepared_by, CUDA if is_cuda else CPU, imports)
 
     @property
     def _own(self) -> _Needs:
-        return _Needs(self._prepared_by, self._profile.device)
+        return _Needs(self._prepared_by, self._profile.device, self._imports)
 
     def _made_stand_ins(self) -> StandIns:
         cuda = self._facts.cuda
@@ -264,7 +273,8 @@ class ForkEngine:
             if needs not in self._others:
                 profile = attrs.evolve(self._profile, device=needs.device)
                 other = ForkEngine(
-                    *(self._facts, self._compiler, profile, self._notice, needs.prepared_by)
+                    *(self._facts, self._compiler, profile, self._notice),
+                    *(needs.prepared_by, needs.imports),
                 )
                 self._others[needs] = other
                 if self._is_closed:
@@ -349,12 +359,11 @@ class ForkEngine:
         if not self._counts.cores:
             self._counts.cores = attempt.cores[:1]  # always on one, also where a lane is first
         attempt.files = self._files(attempt)
+        is_warm = kind_of(order.case).has_windows
         times = None
         if order.times:
-            task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
-            answer = attempt.run(self._times, task)["times"]
-            times = Times.of(answer["values_s"], answer["runs"])
-        used, reason = self._resources_of(attempt)
+            times = self._times_of(attempt) if is_warm else self._times_of_first_runs(attempt)
+        used, reason = self._resources_of(attempt) if is_warm else ({}, None)
         observed = self._observed(attempt)
         metrics = {**used, **self._metrics_of_tasks(attempt)}
         executed = None
@@ -370,7 +379,7 @@ class ForkEngine:
             times=times,
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
-            output=self._output_of(attempt) if order.output else None,
+            output=self._output_of(attempt) if order.output and is_warm else None,
             metrics=Amounts(metrics),
             resources_reason=reason,
         )
@@ -385,6 +394,16 @@ class ForkEngine:
             functions=counted.functions,
             metrics=Amounts({**counted.metrics, **metrics}),
         )
+
+    def _times_of(self, attempt: _Attempt) -> Times:
+        task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
+        answer = attempt.run(self._times, task)["times"]
+        return Times.of(answer["values_s"], answer["runs"])
+
+    def _times_of_first_runs(self, attempt: _Attempt) -> Times:
+        task = {"task": "once_timed"}
+        answers = (attempt.run(self._times, task)["times"] for _ in range(_FIRST_RUNS_TIMED))
+        return Times.of([value for answer in answers for value in answer["values_s"]], 1)
 
     def _output_of(self, attempt: _Attempt) -> Output | None:
         """What the statement computes; None where that cannot be found out.
@@ -427,7 +446,12 @@ class ForkEngine:
         is_python = order.case.autolabels.language is Language.PYTHON
         if not (order.executed or (order.counts and is_python)):
             return {}
-        return attempt.try_to_run(self._times, "executed")
+        if kind_of(order.case).has_windows:
+            return attempt.try_to_run(self._times, "executed")
+        seen = [
+            attempt.try_to_run(self._times, name) for name in ("once_bytecodes", "once_operators")
+        ]
+        return {"executed": {**seen[0]["executed"], **seen[1]["executed"]}} if all(seen) else {}
 
     def _cuda_calls(self, attempt: _Attempt) -> tuple[CudaCalls, ...] | None:
         """What an iteration asks of CUDA; None where a build has stand-ins, and the case none."""

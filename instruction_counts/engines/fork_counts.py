@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from instruction_counts.core.types import Case, Language
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines import counting
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
-from instruction_counts.engines.kinds import WARM, Kind, kind_named
+from instruction_counts.engines.kinds import WARM, Kind, kind_of
 from instruction_counts.engines.warm.client import Server
 from instruction_counts.system.worker_process import WorkerError
 
@@ -73,11 +72,7 @@ class CaseCounts:
             WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
-        try:
-            kind = kind_named(case.timer_args.kind)
-        except UsageError as error:
-            message = f"{error.message}. {error.remedy}"
-            raise WorkerError(Failure(FailureKind.REFUSED, message)) from error
+        kind = kind_of(case)
         loop = self._loops.get(case.autolabels.language) if kind.has_windows else counting.Loop()
         return self._count(run, kind, loop, case, lookups, layout)
 

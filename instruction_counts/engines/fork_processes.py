@@ -9,6 +9,7 @@ from pathlib import Path
 
 from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, on_one_core, without_aslr
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.api import TORCH
 from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.system.worker_process import WorkerProcess
@@ -46,11 +47,17 @@ class ForkProcesses:
         # Ours have no version in their names.
         self._stand_ins = [path for path in libraries if path.suffix != ".so"]
 
-    def server(self, role: str, notice: Callable[[str], None], prepared_by: str = "") -> ForkServer:
+    def server(
+        self,
+        role: str,
+        notice: Callable[[str], None],
+        prepared_by: str = "",
+        imports: Sequence[str] = TORCH,
+    ) -> ForkServer:
         """A server of that role in a folder of its own, not started yet.
 
         ``prepared_by`` is the module that gets it ready, where one does; what that makes lies in
-        the folder of the server that takes times.
+        the folder of the server that takes times. ``imports`` is what children find imported.
 
         It starts only while the files of the build are those that there were. ``notice`` learns
         that it is started again.
@@ -68,6 +75,7 @@ class ForkProcesses:
             "search_path": {} if links is None else links.search_path(folder),
             "scattered": self._profile.layout,
             "prepares": prepared_by,
+            "imports": imports,
             "rehearsal": _REHEARSAL,
         }
         if self._stand_ins:

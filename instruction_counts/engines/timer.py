@@ -19,6 +19,7 @@ from instruction_counts.builds.hermetic import (
     without_aslr,
 )
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -65,6 +66,8 @@ class TimerEngine:
         if order.counts and runtime_of(order.case.autolabels.runtime).prepared_by:
             # It would compile under Callgrind, for minutes, and for the whole machine.
             reason = "what torch.compile makes is counted by the fork engine alone"
+        if order.case.timer_args.kind != WARM_LOOP:
+            reason = "what is no warm loop is measured by the fork engine alone"
         if reason:
             return Outcome.failed(Failure(FailureKind.REFUSED, reason))
         temporary = folder / "tmp"

@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.verdicts.difference import Difference
-from instruction_counts.core.api import TimerArgs
+from instruction_counts.core.api import TORCH, TimerArgs
 from instruction_counts.core.facts import subject_values
+from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.outcomes import Outcome, Status, Times
@@ -67,9 +68,12 @@ def code_document(cases: Sequence[Case]) -> Document:
 
 
 def _code_lines(case: Case) -> Iterator[Line]:
+    args = case.timer_args
     head = {
         "definition": case.definition_hash,
         "TorchScript model (made inside the build)": case.model_source,
+        "counted": "" if args.kind == WARM_LOOP else args.kind,
+        "imported before": "" if args.imports == TORCH else ", ".join(args.imports) or "nothing",
     }
     for name, code in {**head, **_parts(case.timer_args)}.items():
         if code:
@@ -89,6 +93,8 @@ def _as_values(case: Case) -> dict[str, Any]:
         "stmt": case.timer_args.stmt,
         "setup": case.timer_args.setup,
         "global_setup": case.timer_args.global_setup,
+        "kind": case.timer_args.kind,
+        "imports": list(case.timer_args.imports),
         "metadata": dict(case.metadata),
         "subject": subject_values(case.subject),
         "expected": [attrs.asdict(tensor) for tensor in case.expected],

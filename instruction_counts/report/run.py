@@ -13,7 +13,7 @@ from instruction_counts.analysis.operators import without_metrics
 from instruction_counts.core.facts import subject_values
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import DEFAULT_NAME
-from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
+from instruction_counts.domain.metrics import BYTECODES, LEFT_RUNNING, Metric, metrics
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.report import operators
@@ -112,7 +112,9 @@ def results_table(run: Run) -> Table:
     for record in tried:
         modes = record.runtime, record.autograd, record.num_threads
         by_mode[record.build, record.label, *modes][record.language] = record
-    shown = [metric for metric in metrics() if metric.has_column]
+    is_counted = any(record.outcome.instructions for record in tried)
+    in_place = set() if is_counted else {BYTECODES}  # of the instructions
+    shown = [metric for metric in metrics() if metric.has_column or metric in in_place]
     languages = [lang for lang in Language if any(record.language is lang for record in tried)]
     columns = [column for lang in languages for column in _columns(lang, shown)]
     rows = []

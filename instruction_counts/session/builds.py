@@ -14,6 +14,7 @@ from instruction_counts.builds.missing import missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.lanes import lanes_of
 from instruction_counts.core.facts import Operator
+from instruction_counts.core.labels import ONCE
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
@@ -173,7 +174,7 @@ class BuildRunner:
                 counts=settings.counts,
                 times=settings.times,
                 output=True,
-                executed=settings.counts,
+                executed=settings.counts or case.timer_args.kind == ONCE,
                 resources=isinstance(case.subject, Operator) if resources is None else resources,
             )
             for requirement in lacks:

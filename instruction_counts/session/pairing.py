@@ -10,6 +10,7 @@ from typing import TypeAlias
 import attrs
 
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.records import Record
@@ -30,13 +31,17 @@ def timed_in_turns(
     sides: Mapping[str, Side],
     budget_s: float | None = None,
 ) -> tuple[Mapping[str, Side], bool]:
-    """Time the cases that both builds of ``runner`` can run, but those on CUDA; see `Timed`.
+    """Time the cases that both builds of ``runner`` can run; see `Timed`.
+
+    Not those on CUDA, and not those that run once: blocks of runs are compared.
 
     Nothing else is measured on a core meanwhile, and what C++ there is has been compiled.
     """
     base, new = (facts.build for facts in runner.facts)
     before, after = (sides[build.name].records for build in (base, new))
-    timeable = (case for case in cases if not is_on_cuda(case))
+    timeable = (
+        case for case in cases if not is_on_cuda(case) and case.timer_args.kind == WARM_LOOP
+    )
     able = [case for case in timeable if _is_ok(before, case) and _is_ok(after, case)]
     if not able:
         return sides, False

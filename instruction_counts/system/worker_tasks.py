@@ -40,7 +40,8 @@ class Task:
 
 _STEADY = Path(__file__).parents[1] / "engines" / "native" / "steady.c"
 COUNTED = tuple(
-    FOLDER / f"{name}.py" for name in ("main", "compiled", "cpython", "method_cache", "names")
+    FOLDER / f"{name}.py"
+    for name in ("main", "compiled", "cpython", "method_cache", "names", "once")
 )
 """What a process that counts executes; an edit of anything else moves no count."""
 
@@ -52,6 +53,10 @@ def _task(name: str, module: str, *, in_child: bool = False) -> Task:
 _TASKS = Registry(
     "task",
     Task("counts", COUNTED[0], in_child=True, while_counting=True),
+    Task("once", FOLDER / "once.py", in_child=True, while_counting=True),
+    _task("once_timed", "once", in_child=True),
+    _task("once_bytecodes", "executed", in_child=True),
+    _task("once_operators", "executed", in_child=True),
     _task("times", "times", in_child=True),
     _task("blocks", "blocks", in_child=True),
     _task("artefact", "artefacts", in_child=True),

@@ -17,6 +17,7 @@ from instruction_counts.core.api import (
     ExpectedTensor,
     GroupedBenchmark,
     GroupedModules,
+    GroupedOnce,
     GroupedSetup,
     GroupedStmts,
     GroupedVariants,
@@ -130,9 +131,17 @@ def test_the_statement_of_a_module_follows_from_its_signature(
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
     """Only the statement must be given; ``pass`` is Python."""
-    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, (), "warm loop", None)
+    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, (), "warm loop", None, ("torch",))
     assert expected == attrs.astuple(TimerArgs("\n    x"), recurse=False)
     assert "" == TimerArgs("x;", language=Language.CPP).setup
+
+
+def test_what_happens_once_is_an_explicit_case_of_its_kind() -> None:
+    """Only what is written of it is kept; the modules that are there before it are part of it."""
+    case = GroupedOnce("import torch", "import os", imports=("numpy",))
+
+    assert TimerArgs("import torch", "import os", kind="once", imports=("numpy",)) == case
+    assert GroupedOnce("x") == TimerArgs("x", kind="once")
 
 
 # What all of them share
@@ -215,6 +224,17 @@ MISTAKES = [
     (TimerArgs, {"stmt": "x", "language": "rust"}, "language", '"rust"', None),
     (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", None, THREADS),
     (TimerArgs, {"stmt": "x", "device": "gpu"}, "device", '"gpu"', "one of cpu, cuda, or None"),
+    # What happens once
+    (GroupedOnce, {"py_stmt": ""}, "stmt", '""', "a statement"),
+    (GroupedOnce, {"py_stmt": "x", "imports": "torch"}, "imports", '"torch"', None),
+    (GroupedOnce, {"py_stmt": "x", "imports": ("torch", 1)}, "imports", None, None),
+    (GroupedOnce, {"py_stmt": "x", "imports": ("torch; x",)}, "imports", None, None),
+    (GroupedOnce, {"py_stmt": "x", "imports": ("torch.fx",)}, "imports", None, None),
+    (TimerArgs, {"stmt": "x", "imports": ()}, "imports", None, '("torch",): it is warm'),
+    (
+        *(TimerArgs, {"stmt": "x", "kind": "once", "language": "c++"}),
+        *("language", '"C++"', "Python: it runs once"),
+    ),
     # Devices
     (GroupedStmts, {"py_stmt": "x", "device": "gpu"}, "device", '"gpu"', None),
     (GroupedStmts, {"py_stmt": "x", "device": ("cpu", "cpu")}, "device", None, None),

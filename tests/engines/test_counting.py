@@ -28,6 +28,7 @@ from instruction_counts.engines.counting import (
     Counted,
     Loop,
     evaluate,
+    evaluate_once,
     others_in,
     per_run_loop,
 )
@@ -76,6 +77,33 @@ def counted(*windows: Dumped, loop: Loop | None = None) -> Counted:
 def totals(*pairs: tuple[int, int]) -> list[Dumped]:
     """Windows of one function: runs and instructions."""
     return [Dumped(runs, {ADD: cost}) for runs, cost in pairs]
+
+
+# What happens once
+
+
+def test_of_first_runs_the_least_counts_whole(tmp_path: Path) -> None:
+    """Nothing is subtracted, and what its function spent is told; others are its noise."""
+    other = Function("lib", "file", "mul")
+    runs = [Dumped(1, {ADD: 90, other: 15}), Dumped(1, {ADD: 90, other: 10}, allocations=7)]
+    found = evaluate_once(write(runs, tmp_path), tmp_path)
+
+    counted = found.instructions
+
+    assert (100, False, 5) == (counted.per_run, counted.exact, counted.spread)
+    assert ("mul",) == found.instructions.varying
+    assert {"at::add": 90, "mul": 10} == {
+        cost.function: cost.exclusive for cost in found.functions.costs
+    }
+    assert 7 == found.metrics["allocations"]
+
+
+def test_first_runs_that_agree_are_exact(tmp_path: Path) -> None:
+    """To the instruction."""
+    found = evaluate_once(write(totals((1, 100), (1, 100), (1, 100)), tmp_path), tmp_path)
+
+    assert found.instructions.exact is True
+    assert [100, 100, 100] == [window.instructions for window in found.instructions.windows]
 
 
 # The slope

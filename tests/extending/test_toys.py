@@ -144,13 +144,15 @@ def test_a_source_gives_cases(program: Program) -> None:
 
 
 FORK_CASES = """\
-from core.api import GroupedSetup, GroupedStmts, TimerArgs
+from core.api import GroupedOnce, GroupedSetup, GroupedStmts, TimerArgs
 
 BENCHMARKS = {
     "add": GroupedStmts(
         "y = x + x", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", runtimes=("packed",)
     ),
-    "first": TimerArgs("torch.mm(x, x)", "x = torch.ones(4, 4)", kind="once"),
+    "first": TimerArgs("torch.mm(x, x)", "x = torch.ones(4, 4)", kind="first"),
+    "once": GroupedOnce("torch.mm(x, x)", "x = torch.ones(4, 4)"),
+    "bare": GroupedOnce("import json.tool", imports=()),
     "odd": TimerArgs("pass", kind="odd"),
 }
 """
@@ -158,17 +160,26 @@ BENCHMARKS = {
 
 @pytest.mark.slow
 def test_toys_are_measured_by_the_fork_engine(program: Program, folder: Path) -> None:
-    """A runtime with an artefact, a kind without windows, and a metric that a task takes."""
+    """A runtime with an artefact, a kind without windows, and a metric that a task takes.
+
+    Beside them, what the program itself counts once: in a process with torch, and in a bare one.
+    """
     (folder / "fork.py").write_text(FORK_CASES)
     files = ("--definitions", "fork.py", "--db", "fork.db", "--output", "fork.json")
     program("run", "--no-times", *files, code=4)
     found = json.loads((folder / "fork.json").read_text())["cases"]
     cases = {f"{case['label'][-1]} {case['runtime']}": case["outcome"] for case in found}
     eager, packed = cases["add eager"], cases["add packed"]
-    first, odd = cases["first explicit"], cases["odd explicit"]
+    first, once, bare, odd = (
+        cases[f"{name} explicit"] for name in ("first", "once", "bare", "odd")
+    )
 
     assert packed["instructions"]["per_run"] > eager["instructions"]["per_run"] > 0
     assert 2 == len(first["instructions"]["windows"])
     assert first["instructions"]["per_run"] > 0
+    assert [3, 3] == [len(outcome["instructions"]["windows"]) for outcome in (once, bare)]
+    assert once["instructions"]["per_run"] > 10 * eager["instructions"]["per_run"]
+    assert once["metrics"]["operator_calls"] > 0 == bare["metrics"]["operator_calls"]
+    assert "json/tool.py" in {function["file"] for function in bare["executed"]["functions"]}
     assert [3, 13, 9] == [case["metrics"]["letters"] for case in (eager, packed, first)]
     assert 'unknown kind of case "odd"' in str(odd)

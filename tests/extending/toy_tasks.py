@@ -14,7 +14,7 @@ def letters(request: Message, shim: Any) -> Message:
     return {"metrics": {"letters": sum(map(str.isalpha, request["case"]["stmt"]))}}
 
 
-def once(request: Message, shim: Any) -> Message:
+def first(request: Message, shim: Any) -> Message:
     """Count the first run of a statement, which nothing warmed up."""
     case = with_artefact(request["case"], "")
     namespace: Message = {}

@@ -203,7 +203,7 @@ def _evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) ->
     )
 
 
-ONCE = Kind("once", "once", _evaluate, has_windows=False, children=2)
+FIRST = Kind("first", "first", _evaluate, has_windows=False, children=2)
 
 # A metric that is measured in the build.
 
@@ -219,9 +219,9 @@ def main() -> int:
     register_source(SOURCE)
     register_renderer(RENDERER)
     register_task(Task("letters", TASKS, in_child=True))
-    register_task(Task("once", TASKS, in_child=True, while_counting=True))
+    register_task(Task("first", TASKS, in_child=True, while_counting=True))
     register_metric(LETTERS)
-    register_kind(ONCE)
+    register_kind(FIRST)
     register_runtime(PACKED)
     return cli.main(sys.argv[1:])
 

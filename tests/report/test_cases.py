@@ -6,8 +6,10 @@ import json
 
 import attrs
 
+from instruction_counts.core.api import GroupedOnce
+from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Language
-from instruction_counts.report.cases import details, list_document
+from instruction_counts.report.cases import code_document, details, list_document
 from instruction_counts.report.document import Block, Table
 from instruction_counts.report.renderers import renderer_named, terminal
 from tests.builders import difference
@@ -25,6 +27,15 @@ def test_cases_are_listed_as_they_are_selected() -> None:
     assert ["Group", "add"] == first["label"]
     assert CASES[0].definition_hash == first["definition_hash"]
     assert CASES[0].timer_args.stmt == first["stmt"]
+
+
+def test_the_code_of_a_case_says_that_it_runs_once() -> None:
+    """And what its process has imported; of a warm loop neither is said."""
+    once = materialize({("import",): GroupedOnce("import torch", imports=())})
+    warm, first = (terminal.render(code_document(cases)) for cases in (CASES, once))
+
+    assert "counted\n    once\n  imported before\n    nothing\n" in first
+    assert "counted" not in warm
 
 
 def test_a_compared_case_unfolds_to_figures_and_code() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -63,12 +63,13 @@ def timed(
     runner: BuildRunner | None = None,
     engines: Mapping[str, FakeEngine] | None = None,
     budget_s: float | None = None,
+    cases: Sequence[Case] = CASES,
 ) -> tuple[Mapping[str, Side], bool]:
     """The sides of a run, with their times, and whether it was interrupted."""
     runner = runner or runner_of("base", "new")
     with fake_engines(engines or {"base": FakeEngine(), "new": FakeEngine()}, in_turns=in_turns):
-        measured = runner.run(runner.orders(CASES))
-        return timed_in_turns(runner, CASES, measured.sides, budget_s)
+        measured = runner.run(runner.orders(cases))
+        return timed_in_turns(runner, cases, measured.sides, budget_s)
 
 
 PAIR = Outcome(Status.OK, paired=PAIRED)
@@ -115,6 +116,15 @@ def test_a_case_that_failed_on_a_build_is_not_timed() -> None:
     """There is nothing to compare."""
     engines = {"base": FakeEngine({("a",): [failed()]}), "new": FakeEngine()}
     sides, _ = timed(answering(PAIR), engines=engines)
+
+    assert {"base": [None, 0.25], "new": [None, 0.3125]} == medians(sides)
+
+
+def test_a_case_that_runs_once_is_not_timed() -> None:
+    """Blocks of runs are compared, and its second run is another thing."""
+    first, second = CASES
+    once = attrs.evolve(first, timer_args=attrs.evolve(first.timer_args, kind="once"))
+    sides, _ = timed(answering(PAIR), cases=(once, second))
 
     assert {"base": [None, 0.25], "new": [None, 0.3125]} == medians(sides)
 

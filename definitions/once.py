@@ -1,0 +1,109 @@
+"""What happens only once in a process: importing, first calls, making modules, tracing, compiling.
+
+Each case is counted in processes of its own, where nothing warmed it up. What torch compiles is
+traced with Dynamo alone (the backend ``eager``), with AOTAutograd, too (``aot_eager``), or compiled
+by Inductor, whose C++ compiler is a process of its own and no part of the count.
+
+They are a set of their own (``--definitions definitions.once``), as they take minutes.
+"""
+
+from __future__ import annotations
+
+from core.api import GroupedOnce, TimerArgs
+from core.types import Definition, FlatIntermediateDefinition
+from core.utils import flatten
+
+_TRACES = ("torch", "torch._dynamo", "torch._functorch.aot_autograd", "torch.export")
+_COMPILES = (*_TRACES, "torch._inductor.compile_fx")
+
+
+def _traced(
+    function: str, call: str = "x", options: str = 'backend="eager"', setup: str = ""
+) -> TimerArgs:
+    """The first call of a function that is compiled, in a process that compiled another before."""
+    warm_up = f"torch.compile(lambda x: x + 1, {options})(torch.ones(2))"
+    made = f"f = torch.compile(f, {options})"
+    parts = ("x = torch.ones(4, 4)", setup, warm_up, function, made)
+    return GroupedOnce(f"f({call})", "\n".join(part for part in parts if part), _TRACES)
+
+
+_CHAIN = """\
+def f(x):
+    for _ in range(100):
+        x = x + 1
+    return x
+"""
+_MODULES = "f = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(50)))"
+_INPUTS = """\
+inputs = {f"x{number}": torch.ones(4) for number in range(100)}
+
+def f(inputs):
+    return sum(inputs.values())
+"""
+_NESTED = """\
+def f(x):
+    def outer(scale):
+        def inner(y):
+            return y * scale + x
+        return inner
+    for number in range(20):
+        x = outer(number)(x)
+    return x
+"""
+_SIZES = """\
+def f(x):
+    for number in range(1, 20):
+        x = x.reshape(-1, x.shape[-1]) + x.shape[0] * number
+    return x
+"""
+_MLP = """\
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+x = torch.ones(2, 8)
+"""
+
+_ONCE: Definition = {
+    "import": {
+        "torch": GroupedOnce("import torch", imports=()),
+        "Inductor": GroupedOnce("import torch._inductor.compile_fx"),
+        "export": GroupedOnce("import torch.export"),
+    },
+    "first call": {
+        "add": GroupedOnce("x + x", "x = torch.ones(4, 4)"),
+        "mm": GroupedOnce("torch.mm(x, x)", "x = torch.ones(4, 4)"),
+        "conv2d": GroupedOnce(
+            "torch.nn.functional.conv2d(x, w)",
+            "x, w = torch.ones(1, 3, 8, 8), torch.ones(4, 3, 3, 3)",
+        ),
+        "fft": GroupedOnce("torch.fft.fft(x)", "x = torch.ones(16)"),
+        "backward": GroupedOnce(
+            "y.backward()", "x = torch.ones(4, requires_grad=True)\ny = (x * x).sum()"
+        ),
+        "Adam step": GroupedOnce(
+            "optimizer.step()",
+            "w = torch.ones(4, requires_grad=True)\nw.sum().backward()\n"
+            "optimizer = torch.optim.Adam([w])",
+        ),
+    },
+    "make": {
+        "Linear": GroupedOnce("torch.nn.Linear(8, 8)"),
+        "TransformerEncoderLayer": GroupedOnce("torch.nn.TransformerEncoderLayer(16, 2)"),
+    },
+    "load": {
+        "state dict": GroupedOnce(
+            'torch.load(stream, map_location="cpu", weights_only=True)',
+            "import io\nstream = io.BytesIO()\n"
+            "torch.save(torch.nn.Linear(8, 8).state_dict(), stream)\nstream.seek(0)",
+        ),
+    },
+    "trace": {
+        "100 additions": _traced(_CHAIN),
+        "50 modules": _traced(_MODULES),
+        "100 inputs in a dictionary": _traced(_INPUTS, "inputs"),
+        "nested functions": _traced(_NESTED),
+        "symbolic sizes": _traced(_SIZES, options='backend="eager", dynamic=True'),
+        "100 additions, AOTAutograd": _traced(_CHAIN, options='backend="aot_eager"'),
+        "export": GroupedOnce("torch.export.export(model, (x,))", _MLP, _TRACES),
+    },
+}
+
+BENCHMARKS: FlatIntermediateDefinition = flatten(_ONCE)

@@ -1,0 +1,41 @@
+"""What happens only once: the first run of a statement in its process, which nothing warmed up."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+
+from .main import Message, PythonLoop, Shim
+
+
+def once(request: Message, shim: Shim) -> Message:
+    """Count the first run of a statement."""
+    gc.disable()
+    if request["layout"]:
+        shim.use_layout(request["layout"])
+    loop = _loop(request["case"], shim)
+    loop.run((ctypes.c_uint64 * 1)(1), shim.count_hooks)
+    pid = os.getpid()
+    return {
+        "runs": 1,
+        "dump": "%s.%d.1" % (request["dumps"], pid),
+        "allocations": shim.allocations(0),
+        "pid": pid,
+    }
+
+
+def once_timed(request: Message, shim: Shim) -> Message:
+    """How long the first run of a statement takes."""
+    loop = _loop(request["case"], shim)
+    gc.disable()
+    loop.run([1], shim.clock_hooks)
+    return {"times": {"values_s": [float(shim.clock_s())], "runs": 1}}
+
+
+def _loop(case: Message, shim: Shim) -> PythonLoop:
+    if "torch" in case.get("imports", ["torch"]):
+        import torch
+
+        torch.set_num_threads(case["num_threads"])
+    return PythonLoop(case, shim.idle_hooks)
