@@ -54,7 +54,7 @@ def _statements(**given: Any) -> Statements:
         raise UsageError("--global-setup is for C++", "Give --cpp, or drop it.")
     number = sum(given[name].count(_STDIN) for name in _CODE)
     if number > 1:
-        raise UsageError("standard input can be read once", 'Give one "-" alone.')
+        raise UsageError("standard input can be read once", 'Give "-" only once.')
     try:
         typed = sys.stdin.buffer.read().decode() if number and sys.stdin is not None else ""
     except UnicodeDecodeError as error:
