@@ -118,7 +118,7 @@ min_effect_option = option(
 time_budget_option = option(
     "--time-budget",
     "DURATION",
-    "Start no case after this time: 90, 10m, 1h. Likely changes are measured first.",
+    "Start no case after this time: 90, 10m, 1h. Quick cases are measured first.",
     type=DURATION,
 )
 

@@ -34,7 +34,7 @@ _OPTIONS = (
     option(
         "--signature",
         "TEXT",
-        'Inputs and output, "f(x, y) -> z", for --backward and TorchScript  '
+        'Inputs and output, "f(x, y) -> z", for --backward and other runtimes  '
         "[default: derived from STMT]",
     ),
     several("--num-threads", "N", "Number of threads.  [default: 1]", type=click.IntRange(min=1)),
