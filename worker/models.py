@@ -38,7 +38,7 @@ def trace(request: Message) -> Message:
     torch = importlib.import_module("torch")
     if int(torch.__version__.partition(".")[0]) < _OLDEST_TORCH:
         raise RefusalError(
-            f"torch {torch.__version__} cannot take models apart",
+            f"torch {torch.__version__} cannot split models into layers",
             "Use a later build for that; what it writes runs on this one, too.",
         )
     model, mode, is_local = _load(torch, request)
@@ -94,7 +94,7 @@ def _load(torch: Any, request: Message) -> Tuple[Any, Any, bool]:
     model, mode = _built(torch, made, request)
     if not isinstance(model, torch.nn.Module):
         raise RefusalError(
-            f"{target} gives a {type(model).__name__}, and no torch.nn.Module",
+            f"{target} returns a {type(model).__name__}, not a torch.nn.Module",
             "Name a function without arguments that returns one, or a class.",
         )
     origin = Path(getattr(module, "__file__", None) or "/").resolve()

@@ -148,7 +148,7 @@ class _Passed:
             pass
         torch = sys.modules.get("torch")
         if torch is None:
-            raise ValueError("only plain data are, where torch was not imported.")
+            raise ValueError("without torch imported, only plain data can be.")
         if isinstance(value, torch.Tensor) and value.grad_fn is not None:
             raise ValueError("it has a graph (grad_fn). Pass its detach().")
         own = self
@@ -173,7 +173,7 @@ class _Passed:
         name = value.__name__
         if name not in self._classes:
             if scope.get(name) is not value:
-                raise ValueError(f"{name} was defined anew since it was made.")
+                raise ValueError(f"{name} was defined again since it was made.")
             self._classes.add(name)
             self.add(name, scope)
             place = f"__import__('sys').modules.setdefault('{_OWN}', __import__('types')"
@@ -221,7 +221,7 @@ def _source(value: Any) -> str:
 def _imports(name: str, module: types.ModuleType, attributes: Iterable[str]) -> Iterator[str]:
     own = module.__name__
     if sys.modules.get(own) is not module or own == "__main__":
-        raise UsageError(f'"{name}" is a module that no import finds', _REMEDY)
+        raise UsageError(f'"{name}" is a module that cannot be imported', _REMEDY)
     yield f"import {own}" if name == own else f"import {own} as {name}"
     for attribute in attributes:
         own = f"{own}.{attribute}"

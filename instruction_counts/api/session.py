@@ -74,9 +74,11 @@ class Session:
             stored runs are those of the user's own.
         observer: receives remarks and progress.
 
-    Servers start with the first measurement, which takes 7 to 25 s. They start anew where files of
-    the build changed since, after an interrupt, and where an engine refused a case. They end with
-    `close`, with the ``with`` block, and with the process.
+    Servers start with the first measurement, which takes 7 to 25 s, unless an earlier command left
+    some. They start again where files of the build changed since, and where an engine refused a
+    case. `close`, the end of the ``with`` block or of the process, and an interrupt let go of them;
+    they stay ready for the next session or command for some minutes, unless the environment
+    variable INSTRUCTION_COUNTS_KEEP_SERVERS says otherwise.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Session:
         return f"<Session on {self.build.name}, {state}>"
 
     def close(self) -> None:
-        """End the servers, and remove what was passed on; the next measurement starts new ones."""
+        """Let go of the servers, and remove what was passed on; both are made again when needed."""
         opened, self._open = self._open, contextlib.ExitStack()
         self._runner, self._started, self._folder = None, [], None
         opened.close()
@@ -164,7 +166,7 @@ class Session:
     ) -> Comparison:
         """Measure this build, and compare it with ``base``; see `instruction_counts.api.compare`.
 
-        If ``base`` is a `Build`, both are measured by turns, and the servers of both stay open.
+        If ``base`` is a `Build`, both are measured in turns, and the servers of both stay open.
         """
         with self._given_up_if_interrupted():
             return compare(base, self.build, definitions=definitions, **self._own, **how)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from instruction_counts.cli import console
+from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import (
@@ -81,11 +81,11 @@ def check(
             allow_different=allow_different,
             previous=previous,
         )
-    return conclude(found, outputs, limit)
+    return conclude(found, file, outputs, limit)
 
 
-def conclude(found: Check, outputs: Outputs, limit: int | None = None) -> ExitCode:
-    """Show the check, and only then write its files: what it says is never lost with them.
+def conclude(found: Check, file: Path, outputs: Outputs, limit: int | None = None) -> ExitCode:
+    """Show the check of ``file``, and only then write files: what it says is never lost with them.
 
     One that was interrupted shows what was found until then; files stay those of the last check
     that ended.
@@ -96,7 +96,8 @@ def conclude(found: Check, outputs: Outputs, limit: int | None = None) -> ExitCo
     document = check_document(found.gate, interrupted=found.interrupted)
     if found.interrupted:
         console.show(document, limit)
-        console.error("Interrupted: this is what was found so far; no file was written.")
+        again = ["baseline", "check", str(file), str(found.run_id)]
+        console.error(stored_run.interrupted_comparison(found.run_id, again))
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     found.require_comparison()

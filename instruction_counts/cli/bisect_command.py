@@ -17,8 +17,8 @@ from instruction_counts.builds.configured import (
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, counting_options, series_options
-from instruction_counts.cli.options import build_option, definitions_options, mode_options
+from instruction_counts.cli.measuring import Asked, series_options, untimed_options
+from instruction_counts.cli.options import definitions_options, mode_options, ordered_builds_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
@@ -30,8 +30,8 @@ from instruction_counts.storage.store import Store
 
 @click.command("bisect", cls=Command)
 @click.argument("label")
-@build_option
-@series_options(definitions_options, mode_options, counting_options, required=False)
+@ordered_builds_option
+@series_options(definitions_options, mode_options, untimed_options, required=False)
 @output_options()
 def bisect_command(
     label: str,

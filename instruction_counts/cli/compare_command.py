@@ -72,7 +72,8 @@ def compare_command(
     )
     if compared.interrupted:
         outputs.show(document, limit)
-        console.error(stored_run.interrupted_comparison(compared, names))
+        again = ["compare", *compared.names_of(names)]
+        console.error(stored_run.interrupted_comparison(compared.run_id, again))
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     return exit_code(

@@ -1,4 +1,4 @@
-"""The exit codes; documented in the README, and stable."""
+"""The exit codes; docs/reference/exit-codes.md describes them, and they are stable."""
 
 from __future__ import annotations
 

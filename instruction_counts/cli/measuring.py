@@ -101,8 +101,10 @@ def _measuring(**given: Any) -> MeasurementSettings:
     return settings
 
 
+untimed_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSettings)
+"""How to measure, for a command that never takes times; it gets ``measuring``."""
 counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings)
-"""How to measure, for a command that needs counts; it gets ``measuring``."""
+"""The same, for a command that needs counts."""
 measuring_options = gathered(
     "measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings
 )
@@ -231,14 +233,12 @@ gate_option = option(
 def _fail_on(*kinds: FailOn, more: str = "") -> Decorator:
     names = [when.value for when in kinds]
     text = (
-        f"When to fail: {', '.join(names)}. A regression is beyond a hard limit; any case that got "
-        f"worse fails with any{more}."
+        f"When to fail: {', '.join(names)}. regression: a case exceeds its hard limit. "
+        f"any: a case got worse.{more}"
     )
     return choice("--fail-on", names, text, metavar="WHEN", default=FailOn.REGRESSION.value)
 
 
 fail_on_option = _fail_on(FailOn.REGRESSION, FailOn.ANY, FailOn.NEVER)
-fail_on_times_option = _fail_on(
-    *FailOn, more=", and any that is slower by times taken in turns with slower"
-)
+fail_on_times_option = _fail_on(*FailOn, more=" slower: a case is slower by times taken in turns.")
 """The same, where two builds are timed."""

@@ -118,7 +118,7 @@ min_effect_option = option(
 time_budget_option = option(
     "--time-budget",
     "DURATION",
-    "Start no case after this time: 90, 10m, 1h. Likely changes are measured first.",
+    "Start no case after this time: 90, 10m, 1h. Quick cases are measured first.",
     type=DURATION,
 )
 
@@ -255,12 +255,12 @@ def _builds(build: tuple[str, ...]) -> tuple[Build, ...]:
     return named_builds(build)
 
 
-build_option = several(
-    "--build",
-    "NAME=PYTHON",
+_BUILD = (
     "Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with name, python "
-    "or source_cmd, env, compiler.  [default: this interpreter]",
+    "or source_cmd, env, compiler."
 )
+ordered_builds_option = several("--build", "NAME=PYTHON", f"{_BUILD} The oldest first.")
+"""Builds for a command that needs several."""
 compiler_option = option(
     "--compiler",
     "NAME",
@@ -268,7 +268,8 @@ compiler_option = option(
     "g++]",
     callback=lambda _context, _option, name: name or "",
 )
-build_options = gathered("builds", (build_option,), _builds)
+_BUILD_OPTION = several("--build", "NAME=PYTHON", f"{_BUILD}  [default: this interpreter]")
+build_options = gathered("builds", (_BUILD_OPTION,), _builds)
 """The options that name builds; the command gets ``builds``, empty where none is named."""
 
 

@@ -54,7 +54,7 @@ def publish_to(
     return f"Published to {folder}: {number}, {changes.written:,} written{removed}."
 
 
-def _address(_context: click.Context, _option: click.Parameter, url: str) -> str:
+def _address(_context: click.Context, _option: click.Parameter, url: str | None) -> str:
     return f"{url.rstrip('/')}/" if url else ""
 
 
@@ -67,7 +67,6 @@ def _address(_context: click.Context, _option: click.Parameter, url: str) -> str
     "--url",
     "URL",
     "Address of the site, for the links of its feed  [default: the last one]",
-    default="",
     callback=_address,
 )
 @store_option

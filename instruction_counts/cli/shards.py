@@ -29,7 +29,7 @@ _SHARD = option(
 _BALANCE = option(
     "--balance",
     "FILE.json",
-    "Earlier results, the same for all shards: so that shards take equally long.",
+    "Earlier results, by whose times shards are made equally long. All shards need the same file.",
     type=EXISTING_FILE,
 )
 

@@ -34,7 +34,7 @@ _OPTIONS = (
     option(
         "--signature",
         "TEXT",
-        'Inputs and output, "f(x, y) -> z", for --backward and TorchScript  '
+        'Inputs and output, "f(x, y) -> z", for --backward and other runtimes  '
         "[default: derived from STMT]",
     ),
     several("--num-threads", "N", "Number of threads.  [default: 1]", type=click.IntRange(min=1)),
@@ -54,7 +54,7 @@ def _statements(**given: Any) -> Statements:
         raise UsageError("--global-setup is for C++", "Give --cpp, or drop it.")
     number = sum(given[name].count(_STDIN) for name in _CODE)
     if number > 1:
-        raise UsageError("standard input can be read once", 'Give one "-" alone.')
+        raise UsageError("standard input can be read once", 'Give "-" only once.')
     try:
         typed = sys.stdin.buffer.read().decode() if number and sys.stdin is not None else ""
     except UnicodeDecodeError as error:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.domain.errors import DataError
-from instruction_counts.session.comparing import Compared
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
@@ -79,18 +78,17 @@ def go_on(run_id: int | None, files: Iterable[Path]) -> str:
     return f"Go on with --resume FILE.json, from: {_export(run_id, 'FILE.json')}"
 
 
-def interrupted_comparison(compared: Compared, asked: Sequence[str]) -> str:
+def interrupted_comparison(run_id: int | None, again: Sequence[str]) -> str:
     """What is left of a comparison that was interrupted, and how to go on.
 
-    ``asked`` are what its sides were called on the command line.
+    ``again`` are the arguments that compare what the run has; None is no run.
     """
     texts = ["Interrupted: this is what was found so far; no file was written."]
-    if compared.run_id is not None:
-        again = shlex.join(compared.names_of(asked))
+    if run_id is not None:
         rest = f"{program_name()} run --resume FILE.json with the same builds and cases"
         texts += [
-            f"Show it again: {program_name()} compare {again}",
-            f"Measure the rest: {_export(compared.run_id, 'FILE.json')}, then {rest}",
+            f"Show it again: {program_name()} {shlex.join(again)}",
+            f"Measure the rest: {_export(run_id, 'FILE.json')}, then {rest}",
         ]
     return "\n".join(texts)
 

@@ -12,7 +12,7 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, counting_options, series_options
+from instruction_counts.cli.measuring import Asked, series_options, untimed_options
 from instruction_counts.cli.options import DURATION, FILE, option, selection_options, several
 from instruction_counts.cli.output import STDOUT, check_folder
 from instruction_counts.cli.publish_command import FOLDER, publish_to
@@ -58,14 +58,16 @@ class StepReporting:
 
 
 @click.command("watch", cls=Command)
-@series_options(selection_options, counting_options, required=True)
+@series_options(selection_options, untimed_options, required=True)
 @several("--output", "FILE", "Append each step to FILE as a line of JSON. - is stdout.", type=FILE)
 @option(
     "--on-step",
     "COMMAND",
     "Shell command to run for each step. It gets the line of JSON on stdin.",
 )
-@option("--publish site", "DIR", "Keep a site of these cases up to date, as publish.", type=FOLDER)
+@option(
+    "--publish site", "DIR", "Keep a site of these cases up to date, as publish does.", type=FOLDER
+)
 @option(
     "--state state_file",
     "FILE",

@@ -73,7 +73,7 @@ class Amounts(dict[str, Amount]):
             if number is None:
                 continue
             if type(number) not in {int, float} or not math.isfinite(number):
-                raise ValueError(f"{name} is {number!r}, which is no finite number")
+                raise ValueError(f"{name} is {number!r}, which is not a finite number")
             self[name] = number
 
     def __hash__(self) -> int:  # type: ignore[override]

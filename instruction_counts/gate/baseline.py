@@ -347,8 +347,8 @@ def read_baseline(path: Path) -> Baseline:
 
 
 _AGAIN = (
-    "A run is no baseline: `baseline accept FILE RUN` makes one of it. Was the file edited, or is "
-    "a merge unfinished? Restore the committed file, then accept again."
+    "A run is not a baseline: `baseline accept FILE RUN` makes one of it. Was the file edited, or "
+    "is a merge unfinished? Restore the committed file, then accept again."
 )
 
 

@@ -131,7 +131,7 @@ def _steps(segment: Segment, said: StepTexts) -> Iterator[Line]:
         if between:
             yield Line(f"with {between} outliers in between", indent=4)
         for other in surroundings(base, new):
-            yield Line(f"differs too: {other.text}", Role.WARNING, 4)
+            yield Line(f"also differs: {other.text}", Role.WARNING, 4)
         for cause in said.get((base, new), ()):
             yield Line(cause, indent=4)
     if not segment.steps:

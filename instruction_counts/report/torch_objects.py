@@ -56,7 +56,7 @@ def callgrind_stats(record: Record) -> Any:
     factor, rest = divmod(RUNS, functions.runs)
     if rest:
         raise ValueError(
-            f"{name} was counted over {functions.runs} runs, of which {RUNS} is no multiple"
+            f"{name} was counted over {functions.runs} runs, and {RUNS} is not a multiple of that"
         )
 
     def counts(costs: Iterable[FunctionCost], kind: str) -> Any:

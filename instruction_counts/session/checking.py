@@ -42,6 +42,8 @@ class Check:
     """Whether this is what was found until then."""
     is_sound: bool = True
     """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
+    run_id: int | None = None
+    """The run of what was measured for it; None where nothing was, or it is not stored."""
 
     @classmethod
     def of(
@@ -56,7 +58,7 @@ class Check:
         ``exceeded`` is what exceeded its limit in the last check.
         """
         gate = apply_limits(compared.comparison, limits, fail_on, exceeded)
-        return cls(gate, compared.interrupted, compared.is_sound)
+        return cls(gate, compared.interrupted, compared.is_sound, compared.run_id)
 
     def require_comparison(self) -> None:
         """Refuse a check of nothing, which did not pass.

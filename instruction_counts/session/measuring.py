@@ -224,7 +224,7 @@ class Measured:
             was = "no shard" if done.shard is None else f"shard {done.shard}"
             raise DataError(
                 f"--resume: the file holds {was}, or one of other cases than those selected now",
-                "Measure anew without --resume, or repeat the options of that run.",
+                "Measure again without --resume, or repeat the options of that run.",
             )
         for name, fingerprint in self._lanes.fingerprints.items():
             before = done.builds.get(name)
@@ -232,7 +232,7 @@ class Measured:
             if done.engine != self.engine or not same:
                 raise DataError(
                     f'--resume: the file was measured by another engine or build than "{name}" is',
-                    "Measure anew without --resume, or name the same build, and the engine that "
+                    "Measure again without --resume, or name the same build, and the engine that "
                     f"counted: --engine {done.engine}",
                 )
         self._before, self._changed_files = done, dict(done.changed_files)

@@ -32,7 +32,7 @@ def merge(files: Sequence[tuple[str, Run]]) -> Run:
         differences = "\n  ".join(_differences(parts[0], part))
         if differences:
             problem = (
-                f"{files[0][0]} and {name} are not of one run; they differ in\n  {differences}"
+                f"{files[0][0]} and {name} are not from one run; they differ in\n  {differences}"
             )
             raise UsageError(problem, _ALIKE)
         before = found.setdefault(shard.number, part)
@@ -66,7 +66,7 @@ _ALIKE = (
 
 def _part(name: str, run: Run) -> Part:
     if run.shard is None:
-        problem = f"{name} is no shard: it was measured without --shard"
+        problem = f"{name} is not a shard: it was measured without --shard"
         raise UsageError(problem, "Name the files of:", "run --shard")
     return name, run, run.shard
 

@@ -391,7 +391,8 @@ class Store:
         if taken or not name.isprintable() or not name or name != name.strip():
             raise UsageError(
                 f"{name!r} is not a valid tag",
-                "A tag is one or more words, without colons and slashes; no number and no file.",
+                "A tag has no colon and no slash, does not begin with a dash or end in .json, and "
+                "is not a number.",
             )
         with self._database.writing() as connection:
             _check_run(connection, run_id)

@@ -162,7 +162,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--icount-fail-on",
         metavar="EFFECT",
         default="0.5%",
-        help="Fail where a count exceeds the baseline by more: a percentage, an instruction count.",
+        help="Fail where a count exceeds the baseline by more: a percentage or a number of "
+        "instructions.",
     )
     group.addoption("--icount-accept", action="store_true", help="Write the baseline.")
 

@@ -20,6 +20,7 @@ from instruction_counts.session.comparing import Compared
 from tests.builders import comparison, cpp, difference, key
 from tests.fakes import failed
 
+BASELINE = Path("baseline.json")
 LIMITS = Limits(fail_on_missing=True)
 SAME = difference(1000, 1000, verdict=Verdict.SAME, label="same")
 WORSE = difference(1000, 2000, label="worse")
@@ -36,11 +37,12 @@ def concluded(
     found: Sequence[Difference] = (),
     limits: Limits | None = None,
     interrupted: bool = False,
+    run_id: int | None = None,
 ) -> ExitCode:
     """The end of a check that writes files of these names."""
-    check = Check.of(Compared(comparison(*found), interrupted), limits)
+    check = Check.of(Compared(comparison(*found), interrupted, run_id=run_id), limits)
     files = [Destination.of(folder / name, having=("tests",)) for name in names]
-    return conclude(check, Outputs(tuple(files)))
+    return conclude(check, BASELINE, Outputs(tuple(files)))
 
 
 def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
@@ -60,6 +62,21 @@ def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
     assert {"c.json": "of the last check"} == {
         path.name: path.read_text() for path in tmp_path.iterdir()
     }
+
+
+def test_an_interrupted_check_says_which_run_has_what_is_finished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the words of a comparison: how to see it again, and how to measure the rest."""
+    exported = "instruction-counts runs show 7 --output FILE.json"
+    resumed = "instruction-counts run --resume FILE.json with the same builds and cases"
+    concluded(tmp_path, found=[SAME], interrupted=True, run_id=7)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "Interrupted: this is what was found so far; no file was written.",
+        "Show it again: instruction-counts baseline check baseline.json 7",
+        f"Measure the rest: {exported}, then {resumed}",
+    ]
 
 
 @pytest.mark.parametrize("found", [[OTHER_CODE], []], ids=["other code", "no case"])
@@ -92,6 +109,6 @@ def test_the_verdict_is_shown_before_files_are_written(
     outputs = Outputs((Destination.of(tmp_path / "c.md"),))
     tmp_path.rmdir()
     with pytest.raises(UsageError, match="cannot be written"):
-        conclude(check, outputs)
+        conclude(check, BASELINE, outputs)
 
     assert "FAILS: 1 of 1 case" in capsys.readouterr().out

@@ -58,7 +58,7 @@ def test_merged_files_are_saved_as_one_run(folder: Path, program: Program) -> No
 
     assert run_of() == read_json(folder / "all.json")
     assert "6 cases: 6 ok" in shown
-    assert error.startswith("whole.json is no shard: it was measured without --shard\n  Name")
+    assert error.startswith("whole.json is not a shard: it was measured without --shard\n  Name")
     assert not (folder / "no.json").exists()
 
 

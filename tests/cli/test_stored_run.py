@@ -80,24 +80,31 @@ def test_the_exit_code_is_that_of_what_was_asked_for() -> None:
     assert ExitCode.ERROR is exit_code_of(MeasuredRun(run, orders[0], is_stored=False))
 
 
-@pytest.mark.parametrize(
-    ("run_id", "measured", "expected"),
-    [
-        (7, ("base", "new"), ["compare 7", f"{EXPORT} FILE.json, then "]),
-        (7, ("new",), ["compare 'old run' 7", f"{EXPORT} FILE.json, then "]),
-        # Nothing stores it.
-        (None, ("base", "new"), []),
-    ],
-)
-def test_an_interrupted_comparison_says_what_is_kept(
-    run_id: int | None, measured: tuple[str, ...], expected: list[str]
-) -> None:
-    """How to see it again, and how to measure the rest."""
-    base, new = side(), attrs.evolve(side(), run_id=7)
-    found = compare(attrs.evolve(base, run_id=run_id) if len(measured) == 2 else base, new)
-    compared = Compared(found, interrupted=True, run_id=run_id, measured=measured)
-    first, *others = interrupted_comparison(compared, ["old run", "new"]).splitlines()
+FOUND = "Interrupted: this is what was found so far; no file was written."
+RESUMED = "instruction-counts run --resume FILE.json with the same builds and cases"
+KEPT = [
+    "Show it again: instruction-counts compare 'old run' 7",
+    f"Measure the rest: {EXPORT} FILE.json, then {RESUMED}",
+]
 
-    assert "Interrupted: this is what was found so far; no file was written." == first
-    assert len(expected) == len(others)
-    assert all(text in line for text, line in zip(expected, others, strict=True))
+
+@pytest.mark.parametrize(("run_id", "expected"), [(7, [FOUND, *KEPT]), (None, [FOUND])])
+def test_an_interrupted_comparison_says_what_is_kept(
+    run_id: int | None, expected: list[str]
+) -> None:
+    """How to see it again, and how to measure the rest; of what nothing stores, that it is gone."""
+    assert expected == interrupted_comparison(run_id, ["compare", "old run", "7"]).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"), [(("base", "new"), ("7",)), (("new",), ("old run", "7"))]
+)
+def test_a_comparison_that_was_measured_has_names(
+    measured: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """A run of both builds is both sides; what was stored before keeps its name."""
+    base, new = side(), attrs.evolve(side(), run_id=7)
+    found = compare(attrs.evolve(base, run_id=7) if len(measured) == 2 else base, new)
+    compared = Compared(found, run_id=7, measured=measured)
+
+    assert expected == compared.names_of(["old run", "new"])

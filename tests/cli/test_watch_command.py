@@ -134,7 +134,7 @@ def test_a_wrapper_in_a_new_build_is_reported_once(tmp_path: Path, watch: Progra
     (tmp_path / "cases.py").write_text(CASES)
     commits = tmp_path / "commits"
     command = ["--command", f"cat {commits}", "--build-cmd", f"echo {tmp_path}/{{commit}}"]
-    command += ["--definitions", str(tmp_path / "cases.py"), "--no-times"]
+    command += ["--definitions", str(tmp_path / "cases.py")]
     answers = []
     for text in ("c1\n", "c1\nc2\n", "c1\nc2\n"):
         commits.write_text(text)

@@ -35,11 +35,10 @@ UNCHECKED = {
 }
 """Commands of other programs, by their first word."""
 FOREIGN_OPTIONS = {
-    *("--collect-atstart", "--instr-atstart", "--separate-threads", "--callgrind-out-file"),
-    *("--tool", "--vgdb", "--read-fd", "--write-fd", "--editable", "--strict", "--check"),
-    "--icount-baseline",
+    *("--collect-atstart", "--instr-atstart", "--separate-threads", "--tool", "--vgdb"),
+    *("--editable", "--no-deps", "--strict", "--check", "--icount-baseline"),
 }
-"""Options of valgrind, the worker, pip, mypy, mkdocs, ruff, pytest, which the docs name in code."""
+"""Options of valgrind, pip, mypy, mkdocs, ruff, pytest, which the docs name in code."""
 
 
 class Block(NamedTuple):

@@ -21,7 +21,7 @@ def test_amounts_are_equal_by_value() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "1"])
 def test_amounts_are_numbers_of_json(value: Any) -> None:
     """Files have to hold them."""
-    with pytest.raises(ValueError, match=r"a is .*, which is no finite number"):
+    with pytest.raises(ValueError, match=r"a is .*, which is not a finite number"):
         Amounts({"a": value})
 
 

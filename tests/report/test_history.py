@@ -80,7 +80,7 @@ def test_a_step_is_reported_with_its_builds_and_causes() -> None:
         ),
         (
             [*(point(1000) for _ in range(3)), *(point(2000, fingerprint=OTHER) for _ in range(3))],
-            "differs too: Python 3.11.7 → 3.13.0",
+            "also differs: Python 3.11.7 → 3.13.0",
         ),
     ],
     ids=["the next build will tell", "a segment", "not counted", "another cause"],

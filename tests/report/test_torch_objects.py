@@ -45,7 +45,7 @@ def test_every_number_of_runs_that_is_counted_over_is_taken(runs: int) -> None:
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        (counted(3), "was counted over 3 runs, of which 100 is no multiple"),
+        (counted(3), "was counted over 3 runs, and 100 is not a multiple of that"),
         (make_record("add", outcome=attrs.evolve(OK, functions=None)), "add was not counted"),
     ],
 )

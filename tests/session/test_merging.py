@@ -105,10 +105,10 @@ def part_of(run: Run, **fields: object) -> Run:
         (lambda a, _: [part_of(a, total=99)], "no file holds shard 2/99 or .* or 11/99 or …"),
         (lambda a, b: [part_of(a, cases=2**62), part_of(b, cases=2**62)], "not the whole"),
         (lambda a, b: [a, b, a], "a.json and c.json are both shard 1/2"),
-        (lambda a, b: [a, attrs.evolve(b, shard=None)], "b.json is no shard"),
+        (lambda a, b: [a, attrs.evolve(b, shard=None)], "b.json is not a shard"),
         (
             lambda a, b: [a, part_of(b, digest="x")],
-            "a.json and b.json are not of one run; .*\n  the cases, their",
+            "a.json and b.json are not from one run; .*\n  the cases, their",
         ),
         (lambda a, b: [a, part_of(b, total=3)], "1/2 of 12 cases → 2/3 of 12"),
         (

@@ -237,7 +237,7 @@ def test_a_saved_model_is_taken_apart_into_operators(
         ({"model": "no_such:net"}, "No module named 'no_such'", "working directory"),
         ({"model": "small_models:nett"}, "has no attribute 'nett'", "working directory"),
         ({"model": "small_models:raising"}, "RuntimeError: no weights today", "line"),
-        ({"model": "small_models:text"}, "gives a str, and no torch.nn.Module", "function"),
+        ({"model": "small_models:text"}, "returns a str, not a torch.nn.Module", "function"),
         ({"inputs": []}, "nothing says what its input is", "--input 1,3,224,224"),
         ({"inputs": [{**IMAGE, "dtype": "int65"}]}, "no dtype int65", "int64"),
         ({"inputs": [{**IMAGE, "shape": [3, 3]}]}, "fails on its input 3,3", "line"),

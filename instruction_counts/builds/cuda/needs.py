@@ -118,7 +118,7 @@ def _printed(program: str, *arguments: str | list[Path]) -> Iterator[str]:
     path = shutil.which(program)
     if path is None:
         raise BuildError(
-            f"{program} is not installed, which tells what torch needs of CUDA",
+            f"{program} is not installed: it tells what torch needs from CUDA",
             "apt-get install binutils",
         )
     named = (map(str, part) if isinstance(part, list) else [part] for part in arguments)

@@ -48,7 +48,7 @@ def keep_s() -> float:
     try:
         return 0.0 if written.strip() == "0" else seconds_of(written)
     except ValueError as error:
-        message = f"{KEEP_VARIABLE}={written} is no duration"
+        message = f"{KEEP_VARIABLE}={written} is not a duration"
         raise UsageError(message, f"Set it to 0, or to {DURATION}.") from error
 
 

@@ -223,7 +223,7 @@ class Site:
         remarks = (
             "" if step["confirmed"] else "one count only",
             f"outliers in between: {outliers}" if outliers else "",
-            f"differs too: {', '.join(step['differs'])}" if step["differs"] else "",
+            f"also differs: {', '.join(step['differs'])}" if step["differs"] else "",
         )
         names = ("base", "new", "change", "relative", "causes")
         return {

@@ -54,7 +54,7 @@ def test_what_is_no_duration_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     """With the forms that are."""
     monkeypatch.setenv(channel.KEEP_VARIABLE, "soon")
 
-    with pytest.raises(UsageError, match="KEEP_SERVERS=soon is no duration"):
+    with pytest.raises(UsageError, match="KEEP_SERVERS=soon is not a duration"):
         channel.keep_s()
 
 
