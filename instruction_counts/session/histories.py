@@ -86,6 +86,6 @@ def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[Cause,
         costs = [
             store.details(point.run_id, point.build, point.case).functions for point in (base, new)
         ]
-        return () if None in costs else top_causes(difference(*costs))
+        return () if None in costs else top_causes(difference(*costs, with_calls=False))
     except DataError:  # a series does not depend on its causes
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import attrs
@@ -15,7 +15,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.fingerprint import Fingerprint, known_at_first
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history.series import Series, all_series
@@ -34,6 +34,9 @@ class PublishedBuild:
     run_id: int
     name: str
     points: tuple[StoredCount, ...]
+    is_repeated: bool = False
+    """Whether it was measured before, and now only beside another one: a watch does so to verify a
+    step. It is no news, and has no neighbour."""
 
     @property
     def title(self) -> str:
@@ -99,12 +102,20 @@ def publication_of(
     points = [point for point in counts if point.run_id not in going_on]
     if not points:
         raise UsageError("all runs with these cases are still going on", "Publish after their end.")
-    builds = tuple(
-        PublishedBuild(*identity, tuple(mine))
-        for identity, mine in groupby(points, key=lambda point: (point.run_id, point.build))
-    )
+    builds = tuple(_builds(points))
     series = sorted(all_series(points, min_effect), key=lambda found: found.key.title)
     return Publication(selection, min_effect, builds, neighbours(builds), tuple(series))
+
+
+def _builds(points: Iterable[StoredCount]) -> Iterator[PublishedBuild]:
+    known = set()
+    for run_id, of_run in groupby(points, key=lambda point: point.run_id):
+        by_name = groupby(of_run, key=lambda point: point.build)
+        mine = {name: tuple(counts) for name, counts in by_name}
+        for name, counts in mine.items():
+            identity = name, known_at_first(counts[0].fingerprint)
+            yield PublishedBuild(run_id, name, counts, len(mine) > 1 and identity in known)
+            known.add(identity)
 
 
 def neighbours(builds: Sequence[PublishedBuild]) -> dict[PublishedBuild, PublishedBuild]:
@@ -115,7 +126,7 @@ def neighbours(builds: Sequence[PublishedBuild]) -> dict[PublishedBuild, Publish
     """
     found = {}
     for place, new in enumerate(builds):
-        for base in reversed(builds[:place]):
+        for base in () if new.is_repeated else reversed(builds[:place]):
             in_common = len(base.cases & new.cases)
             if in_common and in_common >= _IN_COMMON * len(new.cases) and _comparable(base, new):
                 found[new] = base

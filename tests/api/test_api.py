@@ -16,14 +16,11 @@ from instruction_counts import api, cli
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.values import as_kind
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
-from instruction_counts.execution import local_lanes
-from instruction_counts.execution.local_lanes import register as register_lanes
-from instruction_counts.execution.local_lanes import unregister as unregister_lanes
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.builders import counted
-from tests.fakes import FACTS, OK, FakeEngine, failed, make_case, make_record, make_run
-from tests.session.fakes import SETTINGS, fake_engines
+from tests.fakes import OK, FakeEngine, failed, make_case, make_record, make_run
+from tests.session.fakes import SETTINGS, fake_engines, known_lanes
 from tests.small_disk import fill, small_disk
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -248,23 +245,15 @@ def test_the_builds_between_which_a_case_changed_are_found(
     counts = {"v1": 1000, "v2": 1000, "v3": 1500}
     engines = {name: FakeEngine({("a",): [counted(count)]}) for name, count in counts.items()}
     monkeypatch.chdir(tmp_path)
-    lanes = register_lanes(
-        attrs.evolve(
-            local_lanes.lanes_named(local_lanes.DEFAULT),
-            name="known",
-            probe=lambda build, _timeout_s: attrs.evolve(FACTS, build=build),
-        )
-    )
-    with fake_engines(engines):
+    with fake_engines(engines), known_lanes() as lanes:
         found = api.bisect(
             "a",
             dict.fromkeys(counts, sys.executable),
             definitions=[make_case("a")],
-            settings=attrs.evolve(SETTINGS, lanes=lanes.name),
+            settings=attrs.evolve(SETTINGS, lanes=lanes),
             db=tmp_path / "runs.db",
             layouts=0,
         )
-    unregister_lanes(lanes)
 
     assert [("v2", "v3", "worse", 500)] == [
         (row["before"], row["after"], row["verdict"], row["change"]) for row in found.table()

@@ -289,11 +289,11 @@ def test_compare_takes_limits_too(args: list[str], code: int, place: Workplace) 
 # The examples
 
 
-def steps() -> list[str]:
-    """The shell steps of the example workflow that use the program on files."""
+def steps() -> list[dict[str, Any]]:
+    """The steps of the example workflow."""
     workflow = yaml.safe_load((EXAMPLES / "github-actions.yml").read_text())
-    runs = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
-    return [run for run in runs if "instruction-counts baseline" in run or "SUMMARY" in run]
+    found: list[dict[str, Any]] = workflow["jobs"]["check"]["steps"]
+    return found
 
 
 def shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -313,16 +313,28 @@ def test_the_steps_of_the_example_workflow_work(
     """They are run as they stand there, on a run in a file."""
     place.run_file({**BASE, "tight": count})
     assert place.limits
-    check, summary = steps()
-    codes = [
-        shell(command, place.folder, CHECK="run.json").returncode for command in (check, summary)
-    ]
+    of_files = ("Check", "Link to the report", "Summary")
+    commands = [step["run"] for step in steps() if step.get("name") in of_files]
+    given = {"CHECK": "run.json", "REPORT": "https://example.org/report"}
+    codes = [shell(command, place.folder, **given).returncode for command in commands]
+    summary = (place.folder / "summary.md").read_text()
 
-    assert [code, 0] == codes
-    assert (place.folder / "summary.md").read_text().startswith(f"**{verdict}")
-    assert {"check.json", "comment.md", "junit.xml"} <= {
+    assert [code, 0, 0] == codes
+    assert summary.startswith(f"**{verdict}")
+    assert summary.endswith("(https://example.org/report)\n")
+    assert {"check.json", "comment.md", "junit.xml", "report.html"} <= {
         path.name for path in place.folder.iterdir()
     }
+
+
+def test_the_comment_of_the_example_workflow_links_to_the_report() -> None:
+    """Which is uploaded before, as a page and not in a zip file."""
+    at = {step.get("name", step.get("id")): place for place, step in enumerate(steps())}
+    upload, link = (steps()[at[name]] for name in ("report", "Link to the report"))
+
+    assert {"path": "report.html", "archive": False} == upload["with"]
+    assert "${{ steps.report.outputs.artifact-url }}" == link["env"]["REPORT"]
+    assert at["Check"] < at["report"] < at["Link to the report"] < at["Comment"]
 
 
 def test_the_hook_checks_before_a_push(place: Workplace) -> None:

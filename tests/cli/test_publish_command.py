@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.cli.program import Program
+from tests.fakes import FakeEngine
 from tests.history.made import stored
 from tests.process import ROOT
+from tests.session.fakes import fake_engines, known_lanes
+
+COUNTS = {"monday": 1000, "tuesday": 1300}
 
 
 @pytest.fixture
@@ -76,3 +83,36 @@ def test_the_example_workflow_is_one() -> None:
     (upload,) = (step for step in steps if "upload-pages-artifact" in step.get("uses", ""))
 
     assert f"--publish {upload['with']['path']}" in text
+
+
+CASES = """\
+from core.api import GroupedStmts
+
+BENCHMARKS = {"mm": GroupedStmts("x")}
+"""
+
+
+def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> None:
+    """From the list of builds to the pages: what a look measured is on them after it."""
+    builds, site = tmp_path / "builds", tmp_path / "site"
+    (tmp_path / "cases.py").write_text(CASES)
+    files = ["--db", tmp_path / "watched.db", "--state", tmp_path / "state.json"]
+    how = ["--definitions", tmp_path / "cases.py", "--no-times"]
+    watch = Program(publish.capsys, ("watch", "--command", f"cat {builds}", "--publish", str(site)))
+    engines = {name: FakeEngine({("mm",): [counted(count)]}) for name, count in COUNTS.items()}
+    answers = []
+    with fake_engines(engines, layouts=engines), known_lanes() as lanes:
+        for number in (1, 2, 2):
+            lines = [f"{name}={sys.executable}" for name in list(COUNTS)[:number]]
+            builds.write_text("\n".join(lines))
+            answers.append(watch(*files, *how, "--lanes", lanes))
+    assert [0, 3, 0] == [answer.code for answer in answers], answers
+    overview = json.loads((site / "index.json").read_text())
+
+    assert [("run 1, monday", "run 2, tuesday", 300)] == [
+        (step["before"], step["build"], step["change"]) for step in overview["steps"]
+    ]
+    # Both were measured once more, to verify the step: that is no news.
+    assert ["run 2, tuesday", "run 1, monday"] == [build["build"] for build in overview["builds"]]
+    assert (site / overview["builds"][0]["build_page"]).is_file()
+    assert ", 0 written.\n" in answers[-1].err

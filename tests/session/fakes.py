@@ -16,6 +16,10 @@ from instruction_counts.domain.records import Record, Run
 from instruction_counts.engines.engine import EngineEntry, MeasureInTurns, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.execution.events import Silent
+from instruction_counts.execution.local_lanes import DEFAULT as LOCAL
+from instruction_counts.execution.local_lanes import lanes_named
+from instruction_counts.execution.local_lanes import register as register_lanes
+from instruction_counts.execution.local_lanes import unregister as unregister_lanes
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.storage.store import Store
 from instruction_counts.system.folders import RUNTIME_VARIABLE
@@ -49,6 +53,27 @@ def fake_engines(
             yield
         finally:
             unregister(entry)
+
+
+@contextmanager
+def known_lanes() -> Iterator[str]:
+    """Register lanes on which any build is known, and fake engines measure, whatever is asked for.
+
+    A command that was called before takes engines that were registered then alone.
+    """
+    local = lanes_named(LOCAL)
+    entry = register_lanes(
+        attrs.evolve(
+            local,
+            name="known",
+            probe=lambda build, _timeout_s: attrs.evolve(FACTS, build=build),
+            open=lambda asked: local.open(attrs.evolve(asked, engine="fake")),
+        )
+    )
+    try:
+        yield entry.name
+    finally:
+        unregister_lanes(entry)
 
 
 def runner_of(*names: str, recorder: Store | None = None) -> BuildRunner:

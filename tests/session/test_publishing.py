@@ -59,6 +59,22 @@ def test_a_run_that_goes_on_is_left_out(tmp_path: Path) -> None:
     )
 
 
+def test_a_build_that_is_measured_again_beside_another_one_is_no_news(tmp_path: Path) -> None:
+    """Such as a release that each nightly build is compared with."""
+    with Store(tmp_path / "runs.db") as store:
+        for day in (2, 3):
+            runs = {"release": run_of(1000, 1), "nightly": run_of(1000 + day, day)}
+            cases = [attrs.evolve(run.cases[0], build=name) for name, run in runs.items()]
+            builds = {name: run.builds["default"] for name, run in runs.items()}
+            store.import_run(attrs.evolve(runs["nightly"], builds=builds, cases=tuple(cases)))
+        found = publication_of(Selection(), store)
+
+    assert ["run 2, release"] == [build.title for build in found.builds if build.is_repeated]
+    assert [("run 1, nightly", "run 1, release"), ("run 2, nightly", "run 2, release")] == [
+        (new.title, base.title) for new, base in found.bases.items()
+    ]
+
+
 def test_a_store_without_the_cases_is_refused(tmp_path: Path) -> None:
     """With what to do."""
     with Store(tmp_path / "runs.db") as store:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import islice
 
 import attrs
 
@@ -51,15 +52,15 @@ def top_causes(difference: FunctionDifference) -> tuple[Cause, ...]:
     match on the other. What rounds to no instruction is no cause.
     """
     nameless, causes = nameless_libraries(difference), []
-    for share in difference.by_library():
+    for share in difference.by_library() if nameless else ():
         if side := nameless.get(share.title, ""):
             about = CauseKind.LIBRARY, share.title, share.base, share.new, share.title
             causes.append(Cause(*about, nameless_in=side))
-    for found in difference.functions:
-        if found.delta and found.key.library not in nameless:
-            amounts = found.base, found.new, found.key.library
-            native = Cause(CauseKind.NATIVE, found.key.name, *amounts, more_calls=found.more_calls)
-            causes.append(native)
+    named = (found for found in difference.functions if found.key.library not in nameless)
+    for found in islice(named, _MOST_CAUSES):
+        amounts = found.base, found.new, found.key.library
+        native = Cause(CauseKind.NATIVE, found.key.name, *amounts, more_calls=found.more_calls)
+        causes.append(native)
     causes.sort(key=lambda cause: -abs(cause.change))
     return tuple(cause for cause in causes if round(cause.change))[:_MOST_CAUSES]
 

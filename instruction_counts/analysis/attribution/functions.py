@@ -7,11 +7,13 @@ up: over all functions, libraries or layers, the change is the change of the cou
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import attrs
 
@@ -19,6 +21,9 @@ from instruction_counts.analysis.attribution.layers import Layer, layer_of
 from instruction_counts.analysis.attribution.names import normalised, normalised_library, stem
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Record
+
+_Rational: TypeAlias = Fraction | int
+_AmountOf: TypeAlias = Callable[[int | None], Fraction | None]
 
 _NOTHING = Fraction()
 
@@ -127,18 +132,29 @@ class FunctionDifference:
         return () if is_recursive else found
 
     def _shares(self, title: Callable[[FunctionKey], str]) -> tuple[Share, ...]:
-        base: dict[str, Fraction] = defaultdict(Fraction)
-        new: dict[str, Fraction] = defaultdict(Fraction)
+        groups: dict[str, list[FunctionChange]] = defaultdict(list)
         for function in self.functions:
-            name = title(function.key)
-            base[name] += function.base or 0
-            new[name] += function.new or 0
-        shares = (Share(name, base[name], new[name]) for name in base)
-        return tuple(sorted(shares, key=lambda share: (*_size(share), share.title)))
+            groups[title(function.key)].append(function)
+        shares = (
+            Share(name, *(_sum(getattr(part, side) for part in parts) for side in ("base", "new")))
+            for name, parts in groups.items()
+        )
+        return tuple(sorted(shares, key=lambda share: (*_size(share.base, share.new), share.title)))
 
 
-def _size(change: FunctionChange | Share) -> tuple[Fraction, Fraction]:
-    return -abs(change.delta), -max(change.base or _NOTHING, change.new or _NOTHING)
+def _sum(amounts: Iterable[Fraction | None]) -> Fraction:
+    """Most amounts have the same few denominators, and whole numbers are added faster."""
+    numerators: Counter[int] = Counter()
+    for amount in amounts:
+        if amount:
+            numerators[amount.denominator] += amount.numerator
+    return sum((Fraction(whole, part) for part, whole in numerators.items()), _NOTHING)
+
+
+def _size(base: _Rational | None, new: _Rational | None) -> tuple[_Rational, _Rational]:
+    """By it, the largest change comes first; of equal ones, that of the largest amount."""
+    less, more = sorted((base or 0, new or 0))
+    return less - more, -more
 
 
 def shown(amount: Fraction) -> str:
@@ -151,75 +167,95 @@ def shown(amount: Fraction) -> str:
 # ---------------------------------------------------------------------------------- two sides
 
 
-def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> FunctionDifference:
-    """What changed from ``base`` to ``new``; a side that is None spends nothing."""
-    before, after = _Spent.of(base), _Spent.of(new)
+def difference(
+    base: FunctionCosts | None, new: FunctionCosts | None, *, with_calls: bool = True
+) -> FunctionDifference:
+    """What changed from ``base`` to ``new``; a side that is None spends nothing.
+
+    Calls by caller are most of the work. Without ``with_calls`` they stay empty.
+    """
+    scale = math.lcm(*(side.runs for side in (base, new) if side is not None))
+    before, after = (_Spent.of(side, scale) for side in (base, new))
     if names := _renamed(before.costs, after.costs):
-        before = _Spent.of(base, names)
-    functions, calls = [], []
+        before = _Spent.of(base, scale, names)
+    amount = functools.cache(lambda number: None if number is None else Fraction(number, scale))
+    calls = _calls(before, after, amount) if with_calls else ()
+    return FunctionDifference(_functions(before, after, amount), calls)
+
+
+def _functions(before: _Spent, after: _Spent, amount: _AmountOf) -> tuple[FunctionChange, ...]:
+    rows = []
     for key in {**after.costs, **before.costs}:
-        (base_calls, _), (new_calls, _) = (side.called(None, key) for side in (before, after))
         costs = before.costs.get(key), after.costs.get(key)
-        functions.append(FunctionChange(key, *costs, base_calls, new_calls))
-    for caller, key in {**after.calls, **before.calls}:
-        if caller is not None:
-            (base_calls, less), (new_calls, more) = (
-                side.called(caller, key) for side in (before, after)
-            )
-            calls.append(CallerChange(key, less, more, base_calls, new_calls, caller))
-    functions.sort(key=lambda function: (*_size(function), function.key))
-    calls.sort(key=lambda call: (*_size(call), call.key, call.caller))
-    return FunctionDifference(tuple(functions), tuple(calls))
+        numbers = (side.entered.get(key, side.no_calls) for side in (before, after))
+        change = FunctionChange(key, *map(amount, (*costs, *numbers)))
+        rows.append((_size(*costs), key, change))
+    rows.sort(key=lambda row: row[:-1])
+    return tuple(row[-1] for row in rows)
+
+
+def _calls(before: _Spent, after: _Spent, amount: _AmountOf) -> tuple[CallerChange, ...]:
+    rows = []
+    for called in {**after.calls, **before.calls}:
+        (base_calls, less), (new_calls, more) = (
+            side.calls.get(called, (side.no_calls, side.no_calls)) for side in (before, after)
+        )
+        known = [spent for spent in (less, more) if spent is not None]
+        caller, key = called
+        costs, numbers = (amount(less), amount(more)), (amount(base_calls), amount(new_calls))
+        change = CallerChange(key, *costs, *numbers, caller)
+        rows.append((_size(known[0], known[-1]), key, caller, change))
+    rows.sort(key=lambda row: row[:-1])
+    return tuple(row[-1] for row in rows)
 
 
 @attrs.frozen
 class _Spent:
-    """One side per iteration, by names that can be found on another side, too."""
+    """One side, by names that can be found on another side, too.
 
-    costs: Mapping[FunctionKey, Fraction]
-    calls: Mapping[tuple[FunctionKey | None, FunctionKey], tuple[Fraction, Fraction]]
-    """How many, with their instructions, by caller (None for all of them) and what it calls."""
-    knows_calls: bool = True
-    """Whether calls were stored, if there were any."""
+    Amounts are per iteration, times the scale that both sides have in common: whole numbers, since
+    fractions would take most of the time.
+    """
+
+    costs: Mapping[FunctionKey, int]
+    entered: Mapping[FunctionKey, int]
+    """How many calls go into a function."""
+    calls: Mapping[tuple[FunctionKey, FunctionKey], tuple[int, int]]
+    """How many, with their instructions, by caller and what it calls."""
+    no_calls: int | None = 0
+    """What is known of other calls: None where calls were not stored, though there were any."""
 
     @classmethod
     def of(
-        cls, costs: FunctionCosts | None, names: Mapping[FunctionKey, FunctionKey] | None = None
+        cls,
+        costs: FunctionCosts | None,
+        scale: int,
+        names: Mapping[FunctionKey, FunctionKey] | None = None,
     ) -> _Spent:
         """The sums over what has one name; ``names`` are other names for some functions."""
         if costs is None:
-            return cls({}, {})
-        found = [
-            FunctionKey(
-                normalised(cost.function, cost.library),
-                normalised_library(cost.library),
-                layer_of(cost.function, cost.library),
-            )
-            for cost in costs.costs
-        ]
+            return cls({}, {}, {})
+        found = [_key_of(cost.function, cost.library) for cost in costs.costs]
         keys = [names.get(key, key) for key in found] if names else found
-        exclusive: Counter[FunctionKey] = Counter()
+        factor = scale // costs.runs
+        exclusive: dict[FunctionKey, int] = defaultdict(int)
         for key, cost in zip(keys, costs.costs, strict=True):
-            exclusive[key] += cost.exclusive
-        number: Counter[tuple[FunctionKey | None, FunctionKey]] = Counter()
-        spent = number.copy()
+            exclusive[key] += cost.exclusive * factor
+        entered: dict[FunctionKey, int] = defaultdict(int)
+        calls: dict[tuple[FunctionKey, FunctionKey], tuple[int, int]] = {}
         for call in costs.calls:
-            for caller in (None, keys[call.caller]):
-                number[caller, keys[call.callee]] += call.calls
-                spent[caller, keys[call.callee]] += call.instructions
-        runs = costs.runs
-        return cls(
-            {key: Fraction(cost, runs) for key, cost in exclusive.items()},
-            {each: (Fraction(n, runs), Fraction(spent[each], runs)) for each, n in number.items()},
-            bool(number) or not exclusive,
-        )
+            caller, key = keys[call.caller], keys[call.callee]
+            entered[key] += call.calls * factor
+            number, spent = calls.get((caller, key), (0, 0))
+            calls[caller, key] = number + call.calls * factor, spent + call.instructions * factor
+        return cls(exclusive, entered, calls, 0 if calls or not exclusive else None)
 
-    def called(
-        self, caller: FunctionKey | None, key: FunctionKey
-    ) -> tuple[Fraction, Fraction] | tuple[None, None]:
-        """How many calls, with their instructions; None where they are not known."""
-        nothing = _NOTHING, _NOTHING
-        return self.calls.get((caller, key), nothing) if self.knows_calls else (None, None)
+
+@functools.lru_cache(maxsize=32_768)
+def _key_of(function: str, library: str) -> FunctionKey:
+    return FunctionKey(
+        normalised(function, library), normalised_library(library), layer_of(function, library)
+    )
 
 
 def _renamed(
@@ -247,7 +283,10 @@ def layer_counts(record: Record) -> dict[Layer, int]:
     counted, functions = record.outcome.instructions, record.outcome.functions
     if counted is None or functions is None:
         return {}
-    shares = {Layer(share.title): share.new for share in difference(None, functions).by_layer()}
+    shares = {
+        Layer(share.title): share.new
+        for share in difference(None, functions, with_calls=False).by_layer()
+    }
     whole = sum(shares.values(), _NOTHING)
     if whole <= 0:
         return {}

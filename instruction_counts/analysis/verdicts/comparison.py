@@ -68,7 +68,9 @@ def causes_of(compared: Difference, complete: Complete = as_it_is) -> tuple[Caus
         executed = executed_changes(before.executed, after.executed)
         if before.functions is None or after.functions is None or not compared.change:
             return executed
-        return causes_of_case(executed, difference(before.functions, after.functions))
+        return causes_of_case(
+            executed, difference(before.functions, after.functions, with_calls=False)
+        )
     except DataError:  # a verdict does not depend on its causes
         return ()
 
@@ -171,7 +173,7 @@ def beside(records: Sequence[Record]) -> tuple[MeasuredStatement, ...]:
     """The statements of ``records``, which hold their details, in their order."""
     statements = []
     for number, record in enumerate(records):
-        places = difference(None, record.outcome.functions).functions[:3]
+        places = difference(None, record.outcome.functions, with_calls=False).functions[:3]
         judged = None
         if number:  # as between two builds; that they are other code and of other modes is meant
             key = attrs.asdict(record.key, recurse=False)

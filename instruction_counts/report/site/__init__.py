@@ -100,7 +100,8 @@ class Site:
                 self._said_of_pairs[build] = summary["said"]
                 values |= {name: summary[name] for name in ("tally", "mean_change", "causes")}
                 yield from _both(self._pairs[build], pair, document)
-            builds.append(values)
+            if not build.is_repeated:
+                builds.append(values)
         steps: list[Values] = []
         cases: list[Values] = []
         for series in self._publication.series:

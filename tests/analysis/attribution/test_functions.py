@@ -167,6 +167,16 @@ def test_calls_are_unknown_where_they_were_not_stored() -> None:
     assert [(None, 6, 0)] == [(call.base, call.new, call.delta) for call in found.calls]
 
 
+def test_callers_can_be_left_out() -> None:
+    """Most who ask what changed do not ask for them; calls into a function are counted as ever."""
+    calls = [("g", "f", 1, 6)]
+    sides = costs_of({"f": 5, "g": 1}, calls), costs_of({"f": 6, "g": 1}, calls * 2, runs=3)
+    short = difference(*sides, with_calls=False)
+
+    assert () == short.calls
+    assert difference(*sides).functions == short.functions
+
+
 # Layers
 
 
