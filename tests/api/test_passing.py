@@ -254,7 +254,7 @@ def test_what_the_program_defines_comes_with_its_source(stmt: str, tmp_path: Pat
         ((n for n in ""), r"\(builtins.generator\) cannot be passed on: cannot pickle 'generator'"),
         (lambda: 1, "its source is not a definition"),
         (torch.ones(2, requires_grad=True) + 1, r"has a graph \(grad_fn\)"),
-        (types.ModuleType("nowhere"), "no import finds"),
+        (types.ModuleType("nowhere"), "cannot be imported"),
         (type("Net", (Net,), {"__module__": __name__})(), "Net was defined again"),
     ],
     ids=["generator", "lambda", "graph", "module", "stale"],
