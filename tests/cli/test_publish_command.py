@@ -97,7 +97,7 @@ def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> No
     builds, site = tmp_path / "builds", tmp_path / "site"
     (tmp_path / "cases.py").write_text(CASES)
     files = ["--db", tmp_path / "watched.db", "--state", tmp_path / "state.json"]
-    how = ["--definitions", tmp_path / "cases.py", "--no-times"]
+    how = ["--definitions", tmp_path / "cases.py"]
     watch = Program(publish.capsys, ("watch", "--command", f"cat {builds}", "--publish", str(site)))
     engines = {name: FakeEngine({("mm",): [counted(count)]}) for name, count in COUNTS.items()}
     answers = []
