@@ -116,7 +116,7 @@ def test_what_is_compiled_is_counted_timed_and_described(first: Mapping[str, Out
 def test_a_second_process_finds_what_the_first_one_compiled(
     first: Mapping[str, Outcome], cache: Path
 ) -> None:
-    """Its counts may be others, by less than one in a thousand: so none is called exact."""
+    """Its counts may be others, by up to 0.2%: so none is called exact."""
     names = ("whole forward", "whole forward+backward", "broken forward")
 
     twice = {f"{name}{again}": CASES[name] for name in names for again in ("", ", again")}
