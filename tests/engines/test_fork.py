@@ -844,7 +844,7 @@ def test_a_server_makes_temporary_folders_only_in_its_own(lab: Lab, tmp_path: Pa
 
     serve: dict[str, Any] = {"task": "serve", "role": "times", "modules": ["times"]}
     serve |= {"shim": "./steady.so"}
-    serve |= {"search_path": {}, "scattered": 0, "prepares": ""}
+    serve |= {"search_path": {}, "scattered": 0, "prepares": "", "imports": ["torch"]}
     with contextlib.closing(ForkServer(tmp_path, start, serve)) as watched:
         watched.warm_up()
     made = [Path(line) for line in (tmp_path / "made").read_text().splitlines()]

@@ -178,8 +178,9 @@ def test_toys_are_measured_by_the_fork_engine(program: Program, folder: Path) ->
     assert 2 == len(first["instructions"]["windows"])
     assert first["instructions"]["per_run"] > 0
     assert [3, 3] == [len(outcome["instructions"]["windows"]) for outcome in (once, bare)]
-    assert once["instructions"]["per_run"] > 10 * eager["instructions"]["per_run"]
+    # The same but for a loop, and for names that the toy looks up as a module does.
+    assert 1000 > abs(once["instructions"]["per_run"] - first["instructions"]["per_run"])
     assert once["metrics"]["operator_calls"] > 0 == bare["metrics"]["operator_calls"]
-    assert "json/tool.py" in {function["file"] for function in bare["executed"]["functions"]}
+    assert "json/tool.py" in bare["executed"]["functions"]["file"]
     assert [3, 13, 9] == [case["metrics"]["letters"] for case in (eager, packed, first)]
     assert 'unknown kind of case "odd"' in str(odd)
