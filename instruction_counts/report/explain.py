@@ -280,7 +280,7 @@ def _changed(explained: Explained, kind: CauseKind, name: str, heading: str) -> 
             remark = "edited" if cause.edited else ""
             items.append(_Item(title(cause), base, new, remark=remark))
     if not items:
-        yield Block("", [f"{heading}: none of {len(every):,} changed"])
+        yield Block("", [f"{heading}: {f'none of {len(every):,} changed' if every else 'none'}"])
         return
     many = f", {len(items):,} of {len(every):,} changed" if _is_pair(explained) else ""
     yield _table(explained, name, f"{heading}{many}", kind.unit.value, items)

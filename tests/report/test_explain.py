@@ -207,6 +207,13 @@ def test_nothing_changed_is_reported_as_such() -> None:
         assert said in text
 
 
+def test_a_case_without_operators_has_none() -> None:
+    """Such as an import: there are none that could have changed."""
+    text = words(explained(side("base", BASE, executed=Executed((STATEMENT,), (), "3.11"))))
+
+    assert "by operator: none by" in text
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
