@@ -1,8 +1,7 @@
-"""What happens only once in a process: importing, first calls, making modules, tracing, compiling.
+"""What happens only once in a process: importing, first calls, making modules, tracing.
 
-Each case is counted in processes of its own, where nothing warmed it up. What torch compiles is
-traced with Dynamo alone (the backend ``eager``), with AOTAutograd, too (``aot_eager``), or compiled
-by Inductor, whose C++ compiler is a process of its own and no part of the count.
+Each case is counted in processes of its own, where nothing warmed it up. Functions are traced by
+Dynamo alone (the backend ``eager``), or by AOTAutograd, too (``aot_eager``); nothing is compiled.
 
 They are a set of their own (``--definitions definitions.once``), as they take minutes.
 """
@@ -14,17 +13,14 @@ from core.types import Definition, FlatIntermediateDefinition
 from core.utils import flatten
 
 _TRACES = ("torch", "torch._dynamo", "torch._functorch.aot_autograd", "torch.export")
-_COMPILES = (*_TRACES, "torch._inductor.compile_fx")
 
 
-def _traced(
-    function: str, call: str = "x", options: str = 'backend="eager"', setup: str = ""
-) -> TimerArgs:
+def _traced(function: str, call: str = "x", options: str = 'backend="eager"') -> TimerArgs:
     """The first call of a function that is compiled, in a process that compiled another before."""
     warm_up = f"torch.compile(lambda x: x + 1, {options})(torch.ones(2))"
     made = f"f = torch.compile(f, {options})"
-    parts = ("x = torch.ones(4, 4)", setup, warm_up, function, made)
-    return GroupedOnce(f"f({call})", "\n".join(part for part in parts if part), _TRACES)
+    setup = f"x = torch.ones(4, 4)\n{warm_up}\n{function}\n{made}"
+    return GroupedOnce(f"f({call})", setup, _TRACES)
 
 
 _CHAIN = """\

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import os
 
-from .main import Message, PythonLoop, Shim
+from .main import TORCH, Message, PythonLoop, Shim
 
 
 def once(request: Message, shim: Shim) -> Message:
@@ -34,7 +34,7 @@ def once_timed(request: Message, shim: Shim) -> Message:
 
 
 def _loop(case: Message, shim: Shim) -> PythonLoop:
-    if "torch" in case.get("imports", ["torch"]):
+    if "torch" in case.get("imports", TORCH):
         import torch
 
         torch.set_num_threads(case["num_threads"])

@@ -67,7 +67,7 @@ class TimerEngine:
             # It would compile under Callgrind, for minutes, and for the whole machine.
             reason = "what torch.compile makes is counted by the fork engine alone"
         if order.case.timer_args.kind != WARM_LOOP:
-            reason = "what is no warm loop is measured by the fork engine alone"
+            reason = "a statement that runs once is measured by the fork engine alone"
         if reason:
             return Outcome.failed(Failure(FailureKind.REFUSED, reason))
         temporary = folder / "tmp"
