@@ -91,6 +91,11 @@ class Instructions:
     """Over all threads, where a case has several; ``per_run`` is the calling thread's share."""
     varying: tuple[str, ...] = ()
 
+    @property
+    def is_of_first_runs(self) -> bool:
+        """Whether each window is the only run of a process, and not one of a warm loop."""
+        return len(self.windows) > 1 and {window.runs for window in self.windows} == {1}
+
 
 @attrs.frozen
 class Times:

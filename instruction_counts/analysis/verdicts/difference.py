@@ -384,7 +384,8 @@ def _on_counts(
         return Verdict.AMBIGUOUS, Reason.NOT_VERIFIED
     if not (base.exact and new.exact):
         return _direction(change), Reason.BEYOND_NOISE
-    is_far = held and abs(change) > FAR_BEYOND * base.per_run
+    is_known = held and not new.is_of_first_runs  # how far memory moves those is not
+    is_far = is_known and abs(change) > FAR_BEYOND * base.per_run
     return _direction(change), Reason.FAR_BEYOND_LAYOUTS if is_far else Reason.EXACT_DIFFERENCE
 
 

@@ -32,7 +32,7 @@ from instruction_counts.domain.metrics import (
     unregister,
 )
 from instruction_counts.domain.noise import Noise, Origin
-from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
+from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue, Window
 from instruction_counts.domain.records import Record
 from tests.builders import counted, cpp, key
 from tests.fakes import failed
@@ -123,6 +123,20 @@ def test_what_memory_never_moved_a_case_by_is_certain(
         difference.verified,
         is_suspect(difference, MIN_EFFECT),
     )
+
+
+def test_a_large_change_of_a_first_run_is_counted_again() -> None:
+    """Copies of an environment moved some by more than 1%: nothing is certain of it at once."""
+    sides = []
+    for count in (100_000, 102_000):
+        outcome = counted(count)
+        assert outcome.instructions is not None
+        first_runs = attrs.evolve(outcome.instructions, windows=(Window(1, count),) * 3)
+        sides.append(record(count, outcome=attrs.evolve(outcome, instructions=first_runs)))
+    difference = judge(KEY, *sides, held=True)
+
+    assert (Verdict.WORSE, Reason.EXACT_DIFFERENCE) == said(difference)
+    assert is_suspect(difference, MIN_EFFECT)
 
 
 @pytest.mark.parametrize(
