@@ -38,6 +38,7 @@ from instruction_counts.storage.json_files import (
     dumps,
     is_file_name,
     loads,
+    loads_counted,
     no_garbage,
     packed,
     unpacked,
@@ -337,12 +338,10 @@ class Store:
         for run_id, of_run in itertools.groupby(rows, key=lambda row: int(row.run_id)):
             with self._understood(run_id):
                 head = _head(connection, run_id)
-                found = [(wanted[row.case_digest], loads(row.document, Record)) for row in of_run]
+                found = [(wanted[row.case_digest], loads_counted(row.document)) for row in of_run]
             names = list(head.builds)
             known = [(key, record) for key, record in found if record.build in head.builds]
             for key, record in sorted(known, key=lambda pair: names.index(pair[1].build)):
-                outcome, counted = record.outcome, record.outcome.instructions
-                failure = outcome.failure.message if outcome.failure else ""
                 yield StoredCount(
                     case=key,
                     run_id=run_id,
@@ -352,10 +351,10 @@ class Store:
                     build=record.build,
                     fingerprint=head.builds[record.build],
                     definition_hash=record.definition_hash,
-                    status=outcome.status,
-                    instructions=None if counted is None else attrs.evolve(counted, windows=()),
+                    status=record.status,
+                    instructions=record.instructions,
                     noise=record.noise,
-                    failure=failure.partition("\n")[0],
+                    failure=record.failure.partition("\n")[0],
                     has_changed_files=record.build in head.changed_files,
                 )
 
