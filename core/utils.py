@@ -28,7 +28,7 @@ def flatten(schema: Definition) -> FlatIntermediateDefinition:
     for label, value in _leaves((), schema):
         if not isinstance(value, GroupedBenchmark | TimerArgs):
             expected = (
-                "GroupedStmts, GroupedModules, GroupedVariants, TimerArgs or a mapping of these"
+                "GroupedStmts, GroupedModules, GroupedVariants, GroupedOnce, TimerArgs or a mapping"
             )
             raise DefinitionError("value", quoted(value), expected, label)
         if not label:

@@ -74,7 +74,7 @@ class _Commands(Group):
 )
 @click.version_option(__version__, prog_name=PROGRAM)
 def _main() -> None:
-    """What a change to PyTorch costs, to the single instruction.
+    """What a change to PyTorch costs, down to the single instruction.
 
     Without a command, the standard suite is measured on the current interpreter (see:
     python main.py run --help).

@@ -25,7 +25,7 @@ from instruction_counts.system.steadiness import Surroundings
 def env_command(builds: tuple[Build, ...], compiler: str, outputs: Outputs) -> None:
     """Show the fingerprint of each build: everything that can change a count besides the code.
 
-    It ends with what gives the interpreter's functions names, and with what makes wall times
+    It ends with how to get names for the interpreter's functions, and with what makes wall times
     unsteady on this machine.
     """
     settings = MeasurementSettings()

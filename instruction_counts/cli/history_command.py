@@ -62,7 +62,7 @@ def history_command(
     outputs: Outputs,
     db: str | None,
 ) -> None:
-    """Show what cases cost over the stored runs, in order of time, with the steps in it.
+    """Show the counts of cases over the stored runs, oldest first, with the steps in them.
 
     LABEL is a glob over the label path, as for --only. Nothing is measured.
 

@@ -83,7 +83,7 @@ def publish_command(
 
     DIR gets an overview with the newest builds and steps, a page for each case and each pair of
     neighbouring builds, a search, and a feed. Nothing is measured; only files that changed are
-    written, and files of others are never touched.
+    written, and other files are never touched.
 
     \b
     Examples:

@@ -30,12 +30,12 @@ def list_servers() -> None:
         memory = size(holder["memory_bytes"])
         console.line(f"  torch {holder['torch']} · {ready} · started {age} ago, {idle} · {memory}")
     if not found:
-        console.note(f"No server is kept ({KEEP_VARIABLE} says for how long one is).")
+        console.note(f"No servers are ready ({KEEP_VARIABLE} sets how long they stay).")
 
 
 @servers_command.command("stop")
 def stop_servers() -> None:
-    """Stop them all; what a command uses at the moment ends with that command."""
+    """Stop them all; servers in use end with the command that uses them."""
     found = holders()
     for place, _ in found:
         with contextlib.suppress(OSError):

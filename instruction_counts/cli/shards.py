@@ -29,7 +29,7 @@ _SHARD = option(
 _BALANCE = option(
     "--balance",
     "FILE.json",
-    "Earlier results, by whose times shards are made equally long. All shards need the same file.",
+    "Earlier results whose times balance the shards. All shards need the same file.",
     type=EXISTING_FILE,
 )
 

@@ -339,7 +339,7 @@ class ClusterLanes:
             self._used.discard(address)
             self._changed.notify_all()
         if is_new and not self._is_closed:
-            self._notice(f"{address} is gone; {order.title} and what else it had go to others")
+            self._notice(f"{address} is gone; {order.title} and its other cases go to others")
 
     def _learn(self, found: Measured) -> None:
         if found.fingerprints is not None:

@@ -38,7 +38,7 @@ def as_expected(case: Case, outcome: Outcome) -> Outcome:
         instructions=None,
         times=None,
         functions=None,
-        failure=Failure(FailureKind.EXCEPTION, f"another output than expected: {found}"),
+        failure=Failure(FailureKind.EXCEPTION, f"unexpected output: {found}"),
     )
 
 

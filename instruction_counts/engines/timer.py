@@ -65,9 +65,9 @@ class TimerEngine:
         reason = refusal_of(self._facts)
         if order.counts and runtime_of(order.case.autolabels.runtime).prepared_by:
             # It would compile under Callgrind, for minutes, and for the whole machine.
-            reason = "what torch.compile makes is counted by the fork engine alone"
+            reason = "only the fork engine counts what torch.compile makes"
         if order.case.timer_args.kind != WARM_LOOP:
-            reason = "a statement that runs once is measured by the fork engine alone"
+            reason = "only the fork engine measures a statement that runs once"
         if reason:
             return Outcome.failed(Failure(FailureKind.REFUSED, reason))
         temporary = folder / "tmp"

@@ -66,7 +66,7 @@ ROLES = {
 _GROUPS = {
     "output": ("OUTPUT DIFFERS", Role.BAD, "the builds compute different values"),
     **{verdict.value: (verdict.value.upper(), role, "") for verdict, role in ROLES.items()},
-    "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "with as many instructions"),
+    "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "no change in instructions"),
     "times": ("TIMES CHANGED", Role.WARNING, "timed in turns"),
 }
 _CHANGED = {Verdict.WORSE, Verdict.BETTER}

@@ -33,7 +33,7 @@ def cuda_refusal(facts: BuildFacts, order: WorkOrder, engine: str) -> str:
         return f'the runtime "{runtime.option}" is not counted on cuda'
     if not engine_named(engine).has_stand_ins:
         able = " or ".join(entry.name for entry in engines() if entry.has_stand_ins)
-        return f"cases on cuda are counted by the engine {able} alone"
+        return f"only the {able} engine counts cases on cuda"
     return ""
 
 

@@ -171,7 +171,7 @@ def _lines(
         return None, ""
     place = f"{role}: {path or function.file}"
     if answer is None:
-        where = "where it lies is not known" if function.line else "no file holds it"
+        where = "its place is not known" if function.line else "it is in no file"
         return None, f"{place}: {where}"
     problem = answer.get("problem")
     if problem == "gone":

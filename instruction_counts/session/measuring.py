@@ -221,9 +221,9 @@ class Measured:
 
     def _go_on_from(self, done: Run) -> None:
         if done.shard != self._shard:
-            was = "no shard" if done.shard is None else f"shard {done.shard}"
+            how = "without --shard" if done.shard is None else f"with --shard {done.shard}"
             raise DataError(
-                f"--resume: the file holds {was}, or one of other cases than those selected now",
+                f"--resume: the file was measured {how}, or with other cases than are selected",
                 "Measure again without --resume, or repeat the options of that run.",
             )
         for name, fingerprint in self._lanes.fingerprints.items():

@@ -45,7 +45,7 @@ def merge(files: Sequence[tuple[str, Run]]) -> Run:
     held = {place for place, _ in placed}
     if missing and len(held) < shard.cases:  # a shard without cases has no file
         raise UsageError(
-            f"no file holds shard {' or '.join(missing[:10])}{' or …' * (len(missing) > 10)}",
+            f"no file contains shard {' or '.join(missing[:10])}{' or …' * (len(missing) > 10)}",
             "Name their files, too, or measure them with the same options:",
             f"run --shard {missing[0]} --output FILE.json",
         )
@@ -98,7 +98,7 @@ def _placed(part: Part) -> list[tuple[int, Record]]:
     expected = len(shard.positions) * len(run.builds)
     if len(run.cases) != expected or len(keys) != len(shard.positions):
         raise DataError(
-            f"{name} holds {len(run.cases)} results, and not the {expected} of shard {shard}",
+            f"{name} contains {len(run.cases)} results, and not the {expected} of shard {shard}",
             "Measure the rest, with the same options:",
             f"run --shard {shard} --resume {shlex.quote(name)} --output {shlex.quote(name)}",
         )

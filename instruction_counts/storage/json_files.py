@@ -215,7 +215,7 @@ def dumps(value: Any) -> str:
     except ValueError as error:
         name = " / ".join(value.label) if isinstance(value, Record) else type(value).__name__
         raise DataError(
-            f"{name} holds a number that JSON does not know: {error}", "Measure it again."
+            f"{name} contains a number that JSON cannot represent: {error}", "Measure it again."
         ) from error
 
 

@@ -151,7 +151,7 @@ class Store:
         """
         if len({record.identity for record in run.cases}) != len(run.cases):
             raise DataError(
-                "the run holds one case on one build twice", "Remove one of them from the file."
+                "the run contains a case on a build twice", "Remove one of them from the file."
             )
         with self._database.writing() as connection:
             return _insert(connection, run, COMPLETE)

@@ -99,7 +99,7 @@ def _read(path: Path) -> _Manifest:
         raise UsageError(f"{path} is not a folder", _REMEDY)
     if not file.exists():
         if path.is_dir() and (others := sorted(_visible(path))):
-            raise UsageError(f"{path} holds other files, such as {others[0]}", _REMEDY)
+            raise UsageError(f"{path} contains other files, such as {others[0]}", _REMEDY)
         return _Manifest()
     remedy = "Delete the folder, and publish again."
     found = read_as(file, _Manifest, _CONVERTER, remedy, as_json=True)

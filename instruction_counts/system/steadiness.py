@@ -53,12 +53,12 @@ class Surroundings:
             yield f"the clock follows the load (governor {governor}): {remedy}"
         if _text(self.root, f"{_CPUS}/intel_pstate/no_turbo") == "0":
             remedy = f"echo 1 | sudo tee /{_CPUS}/intel_pstate/no_turbo"
-            yield f"the clock is raised while there is room (turbo): {remedy}"
+            yield f"the clock rises when it can (turbo): {remedy}"
         if _text(self.root, f"{_CPUS}/cpufreq/boost") == "1":
             remedy = f"echo 0 | sudo tee /{_CPUS}/cpufreq/boost"
-            yield f"the clock is raised while there is room: {remedy}"
+            yield f"the clock rises when it can: {remedy}"
         if _text(self.root, f"{_CPUS}/smt/active") == "1":
-            yield "two of the cores are one (SMT): name one of each pair with --cores"
+            yield "some cores share a physical core (SMT): name one of each pair with --cores"
         if self.load() > _MOST_LOAD * len(self.cores):
             yield f"other processes run (load {self.load():g}): wait for them, or end them"
         totals = [(ticks[_STOLEN - 1], sum(ticks)) for ticks in _ticks(self.root, self.cores)]

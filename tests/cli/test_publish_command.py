@@ -57,9 +57,9 @@ def test_what_cannot_be_published_is_said(
 
 def test_a_folder_of_somebody_is_refused(tmp_path: Path, publish: Program) -> None:
     """A watch does so before it measures anything."""
-    assert f"{tmp_path} holds other files, such as runs.db" in publish.error(tmp_path)
+    assert f"{tmp_path} contains other files, such as runs.db" in publish.error(tmp_path)
     watch = Program(publish.capsys, ("watch", "--command", f"touch {tmp_path}/asked"))
-    assert "holds other files" in watch.error("--publish", tmp_path)
+    assert "contains other files" in watch.error("--publish", tmp_path)
 
     assert not (tmp_path / "asked").exists()
 

@@ -79,4 +79,4 @@ def test_the_tutorials_work_as_typed(clone: Path) -> None:
     called(["bash", "-c", "python main.py servers stop"], clone, variables)
     left = called(["bash", "-c", "python main.py servers list"], clone, variables)
 
-    assert "No server is kept" in left.stderr
+    assert "No servers are ready" in left.stderr

@@ -62,7 +62,7 @@ def test_something_else_fails_with_its_reason(
     assert Status.FAILED == found.status
     assert found.instructions is None
     assert found.failure is not None
-    assert f"another output than expected: {said}" == found.failure.message
+    assert f"unexpected output: {said}" == found.failure.message
 
 
 AS_COMPUTED = {"shape": (2, 1), "dtype": "float32", "sum": 3.1, "tolerance": 0.2}

@@ -54,7 +54,7 @@ def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
     [
         ({}, {}, 'the torch of build "default" has no CUDA: name another with --build'),
         (CUDA_BUILD, {"counts": False}, "a case on cuda has counts alone, and none are asked for"),
-        (CUDA_BUILD, {"engine": "timer"}, "cases on cuda are counted by the engine fork alone"),
+        (CUDA_BUILD, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
     ],
 )
 def test_what_cannot_be_counted_is_skipped_with_the_reason(

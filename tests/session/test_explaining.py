@@ -142,10 +142,10 @@ def test_digests_of_another_python_are_not_compared() -> None:
 @pytest.mark.parametrize(
     ("function", "folder", "text"),
     [
-        (EDITED, "", "new: torch/linear.py: where it lies is not known"),
-        (attrs.evolve(EDITED, file="../../etc/f.py"), "/new", "where it lies is not known"),
-        (attrs.evolve(EDITED, file="/etc/f.py"), "/new", "where it lies is not known"),
-        (attrs.evolve(EDITED, file="<generated>", line=0), "/new", "no file holds it"),
+        (EDITED, "", "new: torch/linear.py: its place is not known"),
+        (attrs.evolve(EDITED, file="../../etc/f.py"), "/new", "its place is not known"),
+        (attrs.evolve(EDITED, file="/etc/f.py"), "/new", "its place is not known"),
+        (attrs.evolve(EDITED, file="<generated>", line=0), "/new", "it is in no file"),
     ],
 )
 def test_what_has_no_file_below_its_build_is_not_looked_for(

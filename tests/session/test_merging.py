@@ -101,8 +101,8 @@ def part_of(run: Run, **fields: object) -> Run:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a, _: [a], r"no file holds shard 2/2\n.*too, or .* run --shard 2/2"),
-        (lambda a, _: [part_of(a, total=99)], "no file holds shard 2/99 or .* or 11/99 or …"),
+        (lambda a, _: [a], r"no file contains shard 2/2\n.*too, or .* run --shard 2/2"),
+        (lambda a, _: [part_of(a, total=99)], "no file contains shard 2/99 or .* or 11/99 or …"),
         (lambda a, b: [part_of(a, cases=2**62), part_of(b, cases=2**62)], "not the whole"),
         (lambda a, b: [a, b, a], "a.json and c.json are both shard 1/2"),
         (lambda a, b: [a, attrs.evolve(b, shard=None)], "b.json is not a shard"),
@@ -133,10 +133,10 @@ def test_what_does_not_fit_is_refused(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a, _: a[1:], r"a.json holds \d+ results, and not the \d+ of shard 1/2\n"),
+        (lambda a, _: a[1:], r"a.json contains \d+ results, and not the \d+ of shard 1/2\n"),
         (lambda a, _: a[2:], "run --shard 1/2 --resume a.json --output a.json"),
-        (lambda a, _: a + a[:1], "a.json holds"),
-        (lambda a, _: a[:2] + a[:-2], "a.json holds"),
+        (lambda a, _: a + a[:1], "a.json contains"),
+        (lambda a, _: a[:2] + a[:-2], "a.json contains"),
         (lambda a, b: b[:2] + a[2:], "a.json, b.json: together they are not the whole"),
     ],
 )
@@ -164,5 +164,5 @@ def test_an_interrupted_shard_is_resumed_as_the_same_shard_only() -> None:
 
     assert measured() == merge(named(measured(Shard(1, 2), done=rest), second))
     for shard, done in [(Shard(2, 2), rest), (None, rest), (Shard(1, 2), measured())]:
-        with pytest.raises(DataError, match="--resume: the file holds"):
+        with pytest.raises(DataError, match="--resume: the file was measured with"):
             measured(shard, done)

@@ -148,8 +148,8 @@ def test_code_can_be_searched(store: Store, where: str) -> None:
 @pytest.mark.parametrize(
     ("second", "said"),
     [
-        (make_record(outcome=failed()), "holds one case on one build twice"),
-        (make_record("b", outcome=attrs.evolve(OK, duration_s=math.nan)), "b holds a number that"),
+        (make_record(outcome=failed()), "contains a case on a build twice"),
+        (make_record("b", outcome=attrs.evolve(OK, duration_s=math.nan)), "b contains a number"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_as_a_whole(

@@ -83,7 +83,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     check_site_folder(tmp_path)
     (tmp_path / "thesis.tex").touch()
 
-    with pytest.raises(UsageError, match=r"holds other files, such as thesis\.tex"):
+    with pytest.raises(UsageError, match=r"contains other files, such as thesis\.tex"):
         update(tmp_path, a="1")
 
 

@@ -64,7 +64,7 @@ class OperatorSource:
         made = {entry.name: list(calls(entry, self.overrides)) for entry in entries}
         if without := [name for name, several in made.items() if not several]:
             more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
-            self.note(f"not of the shapes asked for: {', '.join(without[:_NAMED])}{more}")
+            self.note(f"skipped, without the requested shapes: {', '.join(without[:_NAMED])}{more}")
         every = (call for several in made.values() for call in several)
         return materialize(definitions_of(every, schemas))
 
