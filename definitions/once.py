@@ -1,7 +1,8 @@
 """What happens only once in a process: importing, first calls, making modules, tracing.
 
 Each case is counted in processes of its own, where nothing warmed it up. Functions are traced by
-Dynamo alone (the backend ``eager``), or by AOTAutograd, too (``aot_eager``); nothing is compiled.
+Dynamo alone (the backend ``eager``), by AOTAutograd, too (``aot_eager``), or down to the C++ code
+of Inductor, which no compiler sees.
 
 They are a set of their own (``--definitions definitions.once``), as they take minutes.
 """
@@ -21,6 +22,18 @@ def _traced(function: str, call: str = "x", options: str = 'backend="eager"') ->
     made = f"f = torch.compile(f, {options})"
     setup = f"x = torch.ones(4, 4)\n{warm_up}\n{function}\n{made}"
     return GroupedOnce(f"f({call})", setup, _TRACES)
+
+
+def _generated(function: str) -> TimerArgs:
+    """Inductor's Python: from the function to the code of its kernels, which is not compiled."""
+    setup = (
+        "from torch._inductor import config\nfrom torch._inductor.utils import get_code\n"
+        # Without caches on disk, for one instruction set, and without compiling to try it.
+        "config.force_disable_caches = config.cpp.vec_isa_ok = True\nconfig.cpp.simdlen = 256\n"
+        "x = torch.ones(4, 4)\nget_code(torch.compile(lambda x: x + 1), torch.ones(2))\n"
+        f"{function}\nf = torch.compile(f)"
+    )
+    return GroupedOnce("get_code(f, x)", setup, (*_TRACES, "torch._inductor.compile_fx"))
 
 
 _CHAIN = """\
@@ -51,6 +64,10 @@ def f(x):
     for number in range(1, 20):
         x = x.reshape(-1, x.shape[-1]) + x.shape[0] * number
     return x
+"""
+_SOFTMAX = """\
+def f(x):
+    return torch.nn.functional.gelu(x @ x).softmax(-1).sum(0)
 """
 _MLP = """\
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
@@ -98,6 +115,8 @@ _ONCE: Definition = {
         "nested functions": _traced(_NESTED),
         "symbolic sizes": _traced(_SIZES, options='backend="eager", dynamic=True'),
         "100 additions, AOTAutograd": _traced(_CHAIN, options='backend="aot_eager"'),
+        "100 additions, Inductor": _generated(_CHAIN),
+        "product and reductions, Inductor": _generated(_SOFTMAX),
         "export": GroupedOnce("torch.export.export(model, (x,))", _MLP, _TRACES),
     },
 }

@@ -76,7 +76,8 @@ def test_the_tutorials_work_as_typed(clone: Path) -> None:
             assert expected == done.returncode, (command, done.stdout, done.stderr)
             # Nothing may be edited through a link to the environment of the tests.
             assert not (clone / "patched").is_symlink()
-    called(["bash", "-c", "python main.py servers stop"], clone, variables)
+    stopped = called(["bash", "-c", "python main.py servers stop"], clone, variables)
     left = called(["bash", "-c", "python main.py servers list"], clone, variables)
 
+    assert re.search(r"^Stopped [1-9]\d*\.$", stopped.stderr, re.MULTILINE)
     assert "No servers are ready" in left.stderr
