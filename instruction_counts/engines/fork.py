@@ -253,9 +253,9 @@ class ForkEngine:
     def _needs_of(self, order: WorkOrder) -> _Needs:
         """What servers an order needs; some builds have no other than those of CUDA."""
         is_cuda = self._facts.lacks_cuda_libraries or order.case.timer_args.device == CUDA
-        prepared_by = runtime_of(order.case.autolabels.runtime).prepared_by
-        imports = order.case.timer_args.imports
-        return _Needs(prepared_by, CUDA if is_cuda else CPU, imports)
+        runtime, imports = runtime_of(order.case.autolabels.runtime), order.case.timer_args.imports
+        device = CUDA if is_cuda else CPU
+        return _Needs(runtime.prepared_by, device, runtime.imports if imports == TORCH else imports)
 
     @property
     def _own(self) -> _Needs:
@@ -487,7 +487,10 @@ class ForkEngine:
         case = attempt.order.case
         source = artefact_source(case)
         if source is not None:
-            files["artefact"] = self._artefacts.get(source, attempt)
+            artefact = runtime_of(case.autolabels.runtime).artefact
+            assert artefact is not None
+            make = self._kept_artefact if artefact.is_kept else self._artefacts.get
+            files["artefact"] = make(source, attempt)
         if self._prepared_by:
             files[CACHES] = self._caches_of(attempt)
         if case.autolabels.language is Language.CPP:
@@ -513,11 +516,26 @@ class ForkEngine:
         return (found.compiler, found.libc, found.python, found.torch, found.torch_git, files)
 
     def _make_artefact(self, source: str, attempt: _Attempt) -> Path:
-        artefact = runtime_of(attempt.order.case.autolabels.runtime).artefact
-        assert artefact is not None
         folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
+        return self._save_artefact(source, attempt, folder)
+
+    def _kept_artefact(self, source: str, attempt: _Attempt) -> Path:
+        """The same, of which each number of threads has one, in the cache."""
+        key = key_of(source, str(attempt.order.case.num_threads), *self._identity)
+
+        def build(folder: Path) -> None:
+            self._save_artefact(source, attempt, folder)
+
+        folder = self._compiler.cache.entry("artefacts", key, build)
+        return next(folder.iterdir())
+
+    def _save_artefact(self, source: str, attempt: _Attempt, folder: Path) -> Path:
+        case = attempt.order.case
+        artefact = runtime_of(case.autolabels.runtime).artefact
+        assert artefact is not None
         path = folder / f"artefact{artefact.suffix}"
-        self._make("artefact", {"artefact_source": source}, attempt, {"artefact": path})
+        asked = {"artefact_source": source, "num_threads": case.num_threads}
+        self._make("artefact", asked, attempt, {"artefact": path})
         return path
 
     def _make(
