@@ -17,8 +17,8 @@ from instruction_counts.core.signature import assign
 
 _HEADER = "torch/csrc/inductor/aoti_package/model_package_loader.h"
 
-# Code for Valgrind, which has AVX2, whatever this machine has. Packages that are made in one folder
-# share what Inductor keeps there: a precompiled header, which is half of the work.
+# Code for Valgrind, which has AVX2, whatever this machine has. Precompiled headers of Inductor lie
+# outside of our folders, whatever the variable says.
 _SAVING = """
 def save(path):
     import os
@@ -26,7 +26,12 @@ def save(path):
 
     import torch
 
-    settings = {"compile_threads": 1, "cpp.vec_isa_ok": True}
+    settings = {
+        "compile_threads": 1,
+        "cpp_cache_precompile_headers": False,
+        "aot_inductor.precompile_headers": False,
+        "cpp.vec_isa_ok": True,
+    }
     if platform.machine() == "x86_64":
         settings.update({"cpp.simdlen": 256, "cpp.march": "haswell"})
     module = program
@@ -45,6 +50,15 @@ def save(path):
         )
 """
 
+# As torch._inductor.aoti_load_package does, but for its look at what this machine can do: it would
+# compile a test of each instruction set, in each process.
+_PY_LOAD = f"""\
+from torch._inductor.package.package import AOTICompiledModel
+
+exported = AOTICompiledModel(
+    torch._C._aoti.AOTIModelPackageLoader("{ARTEFACT_PATH}", "model", False, 1, -1)
+)"""
+
 _ARTEFACT = Artefact(".pt2", _SAVING, is_kept=True)
 
 
@@ -54,7 +68,7 @@ class Exported(Runtime):
 
     needs: tuple[str, ...] = (
         "torch.export.Dim.AUTO",
-        "torch._inductor.aoti_load_package",
+        "torch._C._aoti.AOTIModelPackageLoader",
         "torch._inductor.config.cpp.march",  # else it compiles for the machine that it is on
     )
     artefact: Artefact | None = _ARTEFACT
@@ -76,7 +90,7 @@ class Exported(Runtime):
         """Load the package as ``exported``; C++ has its tensors alone."""
         del group
         if language is Language.PYTHON:
-            return f'exported = torch._inductor.aoti_load_package("{ARTEFACT_PATH}")'
+            return _PY_LOAD
         return f'torch::inductor::AOTIModelPackageLoader exported("{ARTEFACT_PATH}");'
 
     def global_setup(self) -> str:
@@ -91,5 +105,5 @@ class Exported(Runtime):
         varying = tuple(tuple(group.dynamic_shapes.get(arg, ())) for arg in signature.args)
         return (
             f"import torch\n\n{group.inputs(Language.PYTHON)}\n{made}\n"
-            f"program = {name}\ninputs, dynamic_shapes = ({inputs}), {varying!r}\n"
+            f"program, inputs, dynamic_shapes = {name}, ({inputs}), {varying!r}\n"
         )

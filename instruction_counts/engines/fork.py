@@ -19,6 +19,7 @@ from typing import Any, cast
 import attrs
 import cattrs
 
+from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.inquiry import made_for
@@ -489,7 +490,7 @@ class ForkEngine:
         if source is not None:
             artefact = runtime_of(case.autolabels.runtime).artefact
             assert artefact is not None
-            make = self._kept_artefact if artefact.is_kept else self._artefacts.get
+            make = self._make_artefact if artefact.is_kept else self._artefacts.get
             files["artefact"] = make(source, attempt)
         if self._prepared_by:
             files[CACHES] = self._caches_of(attempt)
@@ -513,30 +514,34 @@ class ForkEngine:
         """What decides, beside a case, what is compiled in it."""
         found = self._facts.fingerprint
         files = repr(sorted(self._facts.files.items()))
-        return (found.compiler, found.libc, found.python, found.torch, found.torch_git, files)
+        inductors = environment(self._facts.build).get("CXX", "g++")  # as Inductor chooses it
+        return (
+            inductors,
+            first_line([inductors, "--version"]),
+            found.compiler,
+            found.libc,
+            found.python,
+            found.torch,
+            found.torch_git,
+            files,
+        )
 
     def _make_artefact(self, source: str, attempt: _Attempt) -> Path:
-        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
-        return self._save_artefact(source, attempt, folder)
-
-    def _kept_artefact(self, source: str, attempt: _Attempt) -> Path:
-        """The same, of which each number of threads has one, in the cache."""
-        key = key_of(source, str(attempt.order.case.num_threads), *self._identity)
-
-        def build(folder: Path) -> None:
-            self._save_artefact(source, attempt, folder)
-
-        folder = self._compiler.cache.entry("artefacts", key, build)
-        return next(folder.iterdir())
-
-    def _save_artefact(self, source: str, attempt: _Attempt, folder: Path) -> Path:
         case = attempt.order.case
         artefact = runtime_of(case.autolabels.runtime).artefact
         assert artefact is not None
-        path = folder / f"artefact{artefact.suffix}"
-        asked = {"artefact_source": source, "num_threads": case.num_threads}
-        self._make("artefact", asked, attempt, {"artefact": path})
-        return path
+        name = f"artefact{artefact.suffix}"
+
+        def build(folder: Path) -> None:
+            asked = {"artefact_source": source, "num_threads": case.num_threads}
+            self._make("artefact", asked, attempt, {"artefact": folder / name})
+
+        if artefact.is_kept:
+            key = key_of(source, str(case.num_threads), *self._identity)
+            return self._compiler.cache.entry("artefacts", key, build) / name
+        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
+        build(folder)
+        return folder / name
 
     def _make(
         self, task: str, case: Mapping[str, Any], attempt: _Attempt, made: Mapping[str, Path]

@@ -171,7 +171,7 @@ def test_a_statement_is_exported_with_the_dimensions_that_vary(write: WRITE) -> 
     _, exported = load(str(write(HEAD + entry + varying)))
 
     assert exported.model_source is not None
-    assert exported.model_source.endswith("inputs, dynamic_shapes = (x,), ((0,),)\n")
+    assert exported.model_source.endswith("program, inputs, dynamic_shapes = f, (x,), ((0,),)\n")
 
 
 def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
