@@ -15,6 +15,7 @@ from typing import Any, TypedDict, Unpack
 import attrs
 
 from instruction_counts.core.checks import (
+    check_arguments,
     check_names,
     check_paths,
     check_source,
@@ -356,6 +357,7 @@ def _checked(
     )
     check_source(source_field, source, runtimes)
     parsed = parse_modes(signature, runtimes, autograd)
+    check_arguments(dynamic_shapes or {}, parsed)
     hint = " (its .value)" if hasattr(setup, "value") else ""
     require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
     return {
