@@ -15,6 +15,7 @@ from typing import Any, TypedDict, Unpack
 import attrs
 
 from instruction_counts.core.checks import (
+    check_arguments,
     check_names,
     check_paths,
     check_source,
@@ -22,6 +23,7 @@ from instruction_counts.core.checks import (
     checked_compile_options,
     checked_device,
     checked_devices,
+    checked_dynamic_shapes,
     checked_expected,
     checked_gradient,
     checked_imports,
@@ -142,6 +144,7 @@ class Options(TypedDict, total=False):
 
     torchscript: bool
     compiled: bool | Mapping[str, Any]
+    exported: bool | Mapping[str, Any]
     autograd: bool
     num_threads: int | tuple[int, ...]
     device: str | tuple[str, ...] | None
@@ -160,11 +163,13 @@ class GroupedBenchmark:
 
     - ``setup``: how the inputs are made, in both languages.
     - ``signature``: ``f(a, b) -> y``, the inputs and the output of the computation. Needed for
-      modules, for ``torchscript``, ``compiled`` and ``autograd``; ``-> None`` where it works
-      in place.
+      modules, for ``torchscript``, ``compiled``, ``exported`` and ``autograd``; ``-> None`` where
+      it works in place.
     - ``torchscript``: also measure the scripted statement or module.
     - ``compiled``: also measure what ``torch.compile`` makes of the statement or module; in place
       of True, its arguments: ``{"fullgraph": True, "dynamic": False, "backend": "inductor"}``.
+    - ``exported``: also measure the package that AOTInductor makes of the statement or module; in
+      place of True, which dimensions vary: ``{"dynamic_shapes": {"x": (0,)}}``.
     - ``runtimes``: further runtimes to measure in, by name; ``torchscript`` is one of them.
     - ``autograd``: also measure forward and backward together; needs an output.
     - ``num_threads``: a count, or a tuple of counts, each of which gives cases of its own.
@@ -186,6 +191,7 @@ class GroupedBenchmark:
     runtimes: tuple[str, ...] = ()
     """Those beside eager."""
     compile_options: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
+    dynamic_shapes: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict, eq=False)
     autograd: bool = False
     num_threads: tuple[int, ...] = (1,)
     devices: tuple[str | None, ...] = (None,)
@@ -333,6 +339,7 @@ def _checked(
     signature: str | None,
     torchscript: bool = False,
     compiled: bool | Mapping[str, Any] = False,
+    exported: bool | Mapping[str, Any] = False,
     autograd: bool = False,
     num_threads: int | tuple[int, ...] = 1,
     device: str | tuple[str, ...] | None = None,
@@ -344,9 +351,13 @@ def _checked(
 ) -> dict[str, Any]:
     """The fields that statements and modules have in common; ``source`` is what is scripted."""
     compile_options = checked_compile_options(compiled)
-    runtimes = checked_runtimes(runtimes, torchscript, compile_options is not None)
+    dynamic_shapes = checked_dynamic_shapes(exported)
+    runtimes = checked_runtimes(
+        *(runtimes, torchscript, compile_options is not None, dynamic_shapes is not None)
+    )
     check_source(source_field, source, runtimes)
     parsed = parse_modes(signature, runtimes, autograd)
+    check_arguments(dynamic_shapes or {}, parsed)
     hint = " (its .value)" if hasattr(setup, "value") else ""
     require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
     return {
@@ -354,6 +365,7 @@ def _checked(
         "signature": parsed,
         "runtimes": runtimes,
         "compile_options": compile_options or {},
+        "dynamic_shapes": dynamic_shapes or {},
         "autograd": autograd,
         "num_threads": thread_counts(num_threads),
         "devices": checked_devices(device),

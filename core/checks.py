@@ -84,23 +84,58 @@ def checked_compile_options(compiled: bool | Mapping[str, Any]) -> dict[str, Any
     return dict(compiled)
 
 
+def checked_dynamic_shapes(exported: bool | Mapping[str, Any]) -> dict[str, tuple[int, ...]] | None:
+    """The dimensions of each argument that vary; None where nothing is exported."""
+    if isinstance(exported, bool):
+        return {} if exported else None
+    is_one = isinstance(exported, Mapping) and set(exported) == {"dynamic_shapes"}
+    shapes = exported["dynamic_shapes"] if is_one else None
+    if not isinstance(shapes, Mapping) or not all(map(_are_dimensions, shapes.values())):
+        expected = 'True, False, or the dimensions that vary: {"dynamic_shapes": {"x": (0,)}}'
+        raise DefinitionError("exported", quoted(exported), expected)
+    return {str(name): tuple(sizes) for name, sizes in shapes.items()}
+
+
+def check_arguments(shapes: Mapping[str, Any], signature: Signature | None) -> None:
+    """Refuse dimensions of what the signature does not name."""
+    known = () if signature is None else signature.args
+    for name in shapes:
+        expected = f"an argument of the signature: {', '.join(known) or 'it has none'}"
+        require("exported", name, name in known, expected)
+
+
+def _are_dimensions(sizes: object) -> bool:
+    return isinstance(sizes, list | tuple) and all(
+        type(size) is int and size >= 0 for size in sizes
+    )
+
+
 def checked_runtimes(
-    runtimes: tuple[str, ...], torchscript: bool, is_compiled: bool
+    runtimes: tuple[str, ...], torchscript: bool, is_compiled: bool, is_exported: bool
 ) -> tuple[str, ...]:
     """The runtimes beside eager, each once, first those that have an argument of their own."""
     require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
     known = selectable()
     are_known = isinstance(runtimes, tuple) and all(runtime in known for runtime in runtimes)
     require("runtimes", runtimes, are_known, f"a tuple of {', '.join(known)}")
-    flags = ((RuntimeMode.JIT, torchscript), (RuntimeMode.COMPILED, is_compiled))
+    flags = (
+        (RuntimeMode.JIT, torchscript),
+        (RuntimeMode.COMPILED, is_compiled),
+        (RuntimeMode.EXPORTED, is_exported),
+    )
     first = (mode.option for mode, is_on in flags if is_on)
     return tuple(dict.fromkeys((*first, *runtimes)))
 
 
 def check_source(field: str, source: str | None, runtimes: tuple[str, ...]) -> None:
-    """Refuse what is to be scripted or compiled, and is not there in Python."""
+    """Refuse what is to be scripted, compiled or exported, and is not there in Python."""
     what = "model" if "model" in field else "statement"
-    for runtime, verb in ((RuntimeMode.JIT, "script"), (RuntimeMode.COMPILED, "compile")):
+    verbs = {
+        RuntimeMode.JIT: "script",
+        RuntimeMode.COMPILED: "compile",
+        RuntimeMode.EXPORTED: "export",
+    }
+    for runtime, verb in verbs.items():
         if source is None and runtime.option in runtimes:
             raise DefinitionError(field, "nothing", f"a Python {what} to {verb}")
 
@@ -112,7 +147,7 @@ def parse_modes(
     require("autograd", autograd, isinstance(autograd, bool), "True or False")
     if signature is None:
         for mode in (*runtimes, *(["autograd"] if autograd else [])):
-            has_argument = mode in {"torchscript", "compiled", "autograd"}
+            has_argument = mode in {"torchscript", "compiled", "exported", "autograd"}
             flag = f"{mode}=True" if has_argument else f'runtime "{mode}"'
             expected = f'"f(a, b, …) -> output": {flag} needs it'
             raise DefinitionError("signature", "nothing", expected)

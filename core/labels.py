@@ -1,8 +1,8 @@
 """What cases are called: labels, languages, runtimes, autograd, and the key of them all.
 
 Modes are spelled in one way where people write them, in options, in YAML and in results:
-``python``, ``c++``; ``eager``, ``torchscript``, ``compiled``, ``explicit`` and whatever else is
-registered; ``forward``, ``forward+backward``, ``explicit``.
+``python``, ``c++``; ``eager``, ``torchscript``, ``compiled``, ``exported``, ``explicit`` and
+whatever else is registered; ``forward``, ``forward+backward``, ``explicit``.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class RuntimeMode(enum.Enum):
     EAGER = "Eager"
     JIT = "TorchScript"
     COMPILED = "Compiled"
+    EXPORTED = "Exported"
     EXPLICIT = ""
 
     def __reduce_ex__(self, protocol: object) -> tuple[type[RuntimeMode], tuple[str]]:

@@ -28,6 +28,9 @@ def measure(request: Message) -> Message:
     """One case with ``Timer.blocked_autorange`` and ``Timer.collect_callgrind``."""
     _end_with_controller(request["read_fd"])
     pin(request["cores"])
+    import torch
+
+    torch.set_num_threads(request["case"]["num_threads"])  # an artefact may hold to it
     case = with_artefact(request["case"], request["folder"])
     timer = make_timer(case)
     result = {}

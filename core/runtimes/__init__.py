@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.runtimes.compiled import Compiled
+from instruction_counts.core.runtimes.exported import Exported
 from instruction_counts.core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from instruction_counts.core.runtimes.torchscript import TorchScript
 
@@ -27,6 +28,7 @@ _RUNTIMES: dict[RuntimeMode, Runtime] = {
     RuntimeMode.EAGER: Runtime(RuntimeMode.EAGER),
     RuntimeMode.JIT: TorchScript(RuntimeMode.JIT),
     RuntimeMode.COMPILED: Compiled(RuntimeMode.COMPILED),
+    RuntimeMode.EXPORTED: Exported(RuntimeMode.EXPORTED),
     # A `TimerArgs` says all of its code itself; whether torch's operators can be seen is not known.
     RuntimeMode.EXPLICIT: Runtime(RuntimeMode.EXPLICIT),
 }

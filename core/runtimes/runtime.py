@@ -32,6 +32,8 @@ class Artefact:
     """Of its file: ``.pt2``."""
     saving: str
     """Python that follows the source of an artefact, and defines ``save(path)``."""
+    is_kept: bool = False
+    """Whether the file stays in the cache: it takes long to make."""
 
 
 @attrs.frozen
@@ -51,8 +53,17 @@ class Runtime:
     """Whether its operators are seen one by one, which measuring memory and operations requires."""
     prepared_by: str = ""
     """The module of the worker that gets servers of their own ready for its cases, if any does."""
+    imports: tuple[str, ...] = ("torch",)
+    """What its cases find imported; if more than torch, they have servers of their own."""
+    has_backward: bool = True
+    """Whether its output can be differentiated; if not, such cases are skipped."""
     repeats: bool = True
     """Whether fresh processes give the same counts; if not, no count is called exact."""
+
+    @property
+    def has_own_servers(self) -> bool:
+        """Whether its cases are counted in servers that no other cases have."""
+        return bool(self.prepared_by) or len(self.imports) > 1
 
     def stmt(self, group: Grouped, language: Language) -> str | None:
         """The forward statement; None where the group has none in this language."""

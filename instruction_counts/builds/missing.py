@@ -11,7 +11,7 @@ from instruction_counts.builds.compilers import TORCHS_OWN
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
-from instruction_counts.core.types import Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.work import WorkOrder
 
@@ -62,6 +62,15 @@ def runtime_refusals(
         for mode, several in needs.items()
         if (found := absent.intersection(several))
     }
+
+
+def no_backward(case: Case) -> str:
+    """Why no torch can differentiate a case; empty where one may."""
+    labels = case.autolabels
+    refused = labels.autograd is AutogradMode.FORWARD_BACKWARD
+    if not refused or runtime_of(labels.runtime).has_backward:
+        return ""
+    return f'the runtime "{labels.runtime.option}" has no backward pass'
 
 
 def missing(facts: BuildFacts) -> Iterator[MissingRequirement]:

@@ -27,7 +27,7 @@ _OPTIONS = (
     choice(
         "--runtime runtimes",
         _RUNTIMES,
-        "Runtime: eager, torchscript, compiled.  [default: eager]",
+        "Runtime: eager, torchscript, compiled, exported.  [default: eager]",
         metavar="RUNTIME",
         multiple=True,
     ),

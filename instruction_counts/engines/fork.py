@@ -19,6 +19,7 @@ from typing import Any, cast
 import attrs
 import cattrs
 
+from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.inquiry import made_for
@@ -253,9 +254,9 @@ class ForkEngine:
     def _needs_of(self, order: WorkOrder) -> _Needs:
         """What servers an order needs; some builds have no other than those of CUDA."""
         is_cuda = self._facts.lacks_cuda_libraries or order.case.timer_args.device == CUDA
-        prepared_by = runtime_of(order.case.autolabels.runtime).prepared_by
-        imports = order.case.timer_args.imports
-        return _Needs(prepared_by, CUDA if is_cuda else CPU, imports)
+        runtime, imports = runtime_of(order.case.autolabels.runtime), order.case.timer_args.imports
+        device = CUDA if is_cuda else CPU
+        return _Needs(runtime.prepared_by, device, runtime.imports if imports == TORCH else imports)
 
     @property
     def _own(self) -> _Needs:
@@ -487,7 +488,10 @@ class ForkEngine:
         case = attempt.order.case
         source = artefact_source(case)
         if source is not None:
-            files["artefact"] = self._artefacts.get(source, attempt)
+            artefact = runtime_of(case.autolabels.runtime).artefact
+            assert artefact is not None
+            make = self._make_artefact if artefact.is_kept else self._artefacts.get
+            files["artefact"] = make(source, attempt)
         if self._prepared_by:
             files[CACHES] = self._caches_of(attempt)
         if case.autolabels.language is Language.CPP:
@@ -510,15 +514,34 @@ class ForkEngine:
         """What decides, beside a case, what is compiled in it."""
         found = self._facts.fingerprint
         files = repr(sorted(self._facts.files.items()))
-        return (found.compiler, found.libc, found.python, found.torch, found.torch_git, files)
+        inductors = environment(self._facts.build).get("CXX", "g++")  # as Inductor chooses it
+        return (
+            inductors,
+            first_line([inductors, "--version"]),
+            found.compiler,
+            found.libc,
+            found.python,
+            found.torch,
+            found.torch_git,
+            files,
+        )
 
     def _make_artefact(self, source: str, attempt: _Attempt) -> Path:
-        artefact = runtime_of(attempt.order.case.autolabels.runtime).artefact
+        case = attempt.order.case
+        artefact = runtime_of(case.autolabels.runtime).artefact
         assert artefact is not None
+        name = f"artefact{artefact.suffix}"
+
+        def build(folder: Path) -> None:
+            asked = {"artefact_source": source, "num_threads": case.num_threads}
+            self._make("artefact", asked, attempt, {"artefact": folder / name})
+
+        if artefact.is_kept:
+            key = key_of(source, str(case.num_threads), *self._identity)
+            return self._compiler.cache.entry("artefacts", key, build) / name
         folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
-        path = folder / f"artefact{artefact.suffix}"
-        self._make("artefact", {"artefact_source": source}, attempt, {"artefact": path})
-        return path
+        build(folder)
+        return folder / name
 
     def _make(
         self, task: str, case: Mapping[str, Any], attempt: _Attempt, made: Mapping[str, Path]

@@ -63,9 +63,9 @@ class TimerEngine:
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in a process of its own."""
         reason = refusal_of(self._facts)
-        if order.counts and runtime_of(order.case.autolabels.runtime).prepared_by:
-            # It would compile under Callgrind, for minutes, and for the whole machine.
-            reason = "only the fork engine counts what torch.compile makes"
+        if order.counts and runtime_of(order.case.autolabels.runtime).has_own_servers:
+            # It would run or import Inductor under Callgrind, for minutes, on the whole machine.
+            reason = "only the fork engine counts what Inductor makes"
         if order.case.timer_args.kind != WARM_LOOP:
             reason = "only the fork engine measures a statement that runs once"
         if reason:

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 import attrs
 
 from instruction_counts.builds.compilers import TORCHS_OWN
-from instruction_counts.builds.missing import missing, runtime_refusals
+from instruction_counts.builds.missing import missing, no_backward, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.lanes import lanes_of
 from instruction_counts.core.facts import Operator
@@ -182,7 +182,7 @@ class BuildRunner:
                     if not skip:
                         raise BuildError(requirement.what, requirement.remedy)
                     order = requirement.reduced(order)
-            refusal = order.refusal or refusals.get(case.autolabels.runtime, "")
+            refusal = order.refusal or refusals.get(case.autolabels.runtime) or no_backward(case)
             if is_on_cuda(case):
                 refusal = refusal or cuda_refusal(facts, order, settings.engine)
                 order = without_device(order)

@@ -29,7 +29,7 @@ def cuda_refusal(facts: BuildFacts, order: WorkOrder, engine: str) -> str:
         return f'the torch of build "{facts.build.name}" has no CUDA: name another with --build'
     if not order.counts:
         return "a case on cuda has counts alone, and none are asked for"
-    if runtime_of(runtime).prepared_by:
+    if runtime_of(runtime).has_own_servers:
         return f'the runtime "{runtime.option}" is not counted on cuda'
     if not engine_named(engine).has_stand_ins:
         able = " or ".join(entry.name for entry in engines() if entry.has_stand_ins)

@@ -79,6 +79,7 @@ def generate(
         *(["--real-data"] if mode.real_data else []),
         *([] if mode.device is None else ["--device", mode.device]),
         *(["--compiled"] if mode.compiled else []),
+        *(["--exported"] if mode.exported else []),
         *("--output", str(output), "--force"),
     ]
     try:

@@ -9,9 +9,9 @@ import attrs
 import pytest
 
 from instruction_counts.builds.compilers import CppCompiler
-from instruction_counts.builds.missing import missing, runtime_refusals
+from instruction_counts.builds.missing import missing, no_backward, runtime_refusals
 from instruction_counts.core.runtimes import Runtime, register, unregister
-from instruction_counts.core.types import Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, AutoLabels, Language, RuntimeMode
 from instruction_counts.domain.build import default_build
 from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_order
 
@@ -70,3 +70,20 @@ def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None
     found = runtime_refusals(default_build(), [RuntimeMode.EAGER, runtime.mode])
     reason = 'this torch has no torch.unheard.of, which the runtime "unheard" needs'
     assert {runtime.mode: f'build "default": {reason}'} == found
+
+
+@pytest.mark.parametrize(
+    ("runtime", "expected"),
+    [
+        (RuntimeMode.EAGER, ""),
+        (RuntimeMode.EXPORTED, 'the runtime "exported" has no backward pass'),
+    ],
+)
+def test_what_cannot_be_differentiated_is_refused(runtime: RuntimeMode, expected: str) -> None:
+    """Its forward pass is measured."""
+    forward, backward = (
+        attrs.evolve(make_case(), autolabels=AutoLabels(runtime, autograd, Language.PYTHON))
+        for autograd in (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)
+    )
+
+    assert ("", expected) == (no_backward(forward), no_backward(backward))

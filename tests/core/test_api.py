@@ -175,6 +175,14 @@ MISTAKES = [
         *(GroupedStmts, {**NAMED_STMTS, "py_stmt": None, "compiled": True}),
         *("py_stmt", "nothing", "a Python statement to compile"),
     ),
+    (
+        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": None, "exported": True}),
+        *("py_stmt", "nothing", "a Python statement to export"),
+    ),
+    (
+        *(GroupedStmts, {**NAMED_STMTS, "exported": {"dynamic_shapes": {"w": [0]}}}),
+        *("exported", '"w"', "an argument of the signature: x"),
+    ),
     (GroupedStmts, {"py_stmt": "x", "signature": "x -> y"}, "signature", '"x -> y"', None),
     (
         *(GroupedStmts, {**NAMED_STMTS, "py_stmt": "yy = x", "torchscript": True}),

@@ -45,7 +45,7 @@ def test_a_group_asks_for_runtimes_that_there_are(runtimes: object) -> None:
         GroupedStmts("y = x", signature="f(x) -> y", runtimes=runtimes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["torchscript", "compiled"])
+@pytest.mark.parametrize("name", ["torchscript", "compiled", "exported"])
 def test_a_runtime_with_a_flag_can_be_asked_for_by_name(name: str) -> None:
     """The flag is short for it."""
     by_flag, by_name = (

@@ -60,7 +60,7 @@ def test_an_unknown_language_is_refused(value: object) -> None:
     ("kind", "expected"),
     [
         (Language, ["python", "c++"]),
-        (RuntimeMode, ["eager", "torchscript", "compiled", "explicit"]),
+        (RuntimeMode, ["eager", "torchscript", "compiled", "exported", "explicit"]),
         (AutogradMode, ["forward", "forward+backward", "explicit"]),
     ],
 )

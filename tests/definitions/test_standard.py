@@ -57,6 +57,7 @@ def test_every_form_and_mode_is_covered() -> None:
     assert sum(group.torchscript for group in groups) >= 30
     assert sum(group.autograd for group in groups) >= 8
     modes = {mode for case in CASES for mode in case.key.modes}
-    assert {*Language, *RuntimeMode, *AutogradMode} - {RuntimeMode.COMPILED} <= modes
+    sets_of_their_own = {RuntimeMode.COMPILED, RuntimeMode.EXPORTED}
+    assert {*Language, *RuntimeMode, *AutogradMode} - sets_of_their_own <= modes
     # Nothing asks for more than two cores.
     assert {1, 2} == {case.num_threads for case in CASES}

@@ -64,13 +64,16 @@ def test_what_cannot_be_counted_is_skipped_with_the_reason(
     assert expected == order_of(CASE, facts, **settings).refusal
 
 
-def test_what_torch_compiles_is_not_counted_on_cuda() -> None:
+@pytest.mark.parametrize("runtime", [RuntimeMode.COMPILED, RuntimeMode.EXPORTED])
+def test_what_torch_compiles_is_not_counted_on_cuda(runtime: RuntimeMode) -> None:
     """It needs a compiler for devices."""
-    labels = attrs.evolve(CASE.autolabels, runtime=RuntimeMode.COMPILED)
+    labels = attrs.evolve(CASE.autolabels, runtime=runtime)
     order = WorkOrder(attrs.evolve(CASE, autolabels=labels), FACTS.build)
     facts = attrs.evolve(FACTS, **CUDA_BUILD)
 
-    assert 'the runtime "compiled" is not counted on cuda' == cuda_refusal(facts, order, "fork")
+    assert f'the runtime "{runtime.option}" is not counted on cuda' == cuda_refusal(
+        facts, order, "fork"
+    )
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ LARGE = 2**63
         ("label", [], "at least one string"),
         ("num_threads", True, "a whole number"),
         ("num_threads", 0, "at least 1"),
-        ("runtime", "jit", "one of eager, torchscript, compiled, explicit"),
+        ("runtime", "jit", "one of eager, torchscript, compiled, exported, explicit"),
         ("metadata", [], "a mapping"),
         ("subject", "add", "a mapping"),
         ("subject.kind", "tensor", "one of operator, layer, model"),

@@ -73,7 +73,7 @@ _SHARED_OBJECT = re.compile(r"(.+?)\.so(?:\.[0-9]+)*")
 _PLATFORM = re.compile(r"\.(?:cpython|pypy|abi3)[-\w]*$")
 _HASH_OR_RELEASE = re.compile(r"-(?:[0-9a-f]{8,}|[0-9]+(?:\.[0-9]+)+)$")
 _TIMERS_OWN = re.compile(r"timer_cpp_[0-9]+")
-KERNEL_LIBRARY = re.compile(r"c[a-z2-7]{51}(?:\.main)?\.so")
+KERNEL_LIBRARY = re.compile(r"c[a-z2-7]{51}(?:\.(?:main|wrapper))?\.so")
 """What Inductor compiles, named by its content."""
 
 _PYTHON = re.compile(r"(?:lib)?python[0-9.]*[a-z]?(?:\.so)?")

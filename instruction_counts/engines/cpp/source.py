@@ -63,7 +63,7 @@ PRELUDES = (
         ("torch/torch.h", "torch/script.h"),
         r"\b(nn|optim|data|serialize|nested|fft|linalg|special|sparse|cuda|mps|xpu)::"
         r"|\b(NoGradGuard|AutoGradMode|(torch|autograd)::(grad|backward|load|save|print)\b)"
-        r"|\b[gs]et_num_(interop_)?threads\b|#\s*include\s*<torch/(?!script\.h|types\.h)",
+        r"|\b[gs]et_num_(interop_)?threads\b|#\s*include\s*<torch/(?!script\.h|types\.h|csrc/inductor/)",
     ),
 )
 """Smallest first; the last one has everything, and is what a case is tried with at last."""

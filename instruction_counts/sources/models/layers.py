@@ -117,6 +117,8 @@ class TraceMode:
     """Where the definitions have their tensors; models are taken apart on the CPU."""
     compiled: bool = False
     """Whether what is written is compiled, too."""
+    exported: bool = False
+    """Whether it is exported, too."""
 
 
 def take_apart(

@@ -103,7 +103,7 @@ def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode
         lines("Layer", [text(layer.title), f"uses={several}"], 16),
         autograd=autograd,
         device=mode.device,
-        compiled=mode.compiled,
+        runtimes=_runtimes(mode),
         constructor="GroupedModules" if is_called else "GroupedStmts",
     )
 
@@ -136,7 +136,7 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         f"Model({text(trace.source.name)})",
         autograd=autograd,
         device=mode.device,
-        compiled=mode.compiled,
+        runtimes=_runtimes(mode),
     )
 
 
@@ -149,7 +149,7 @@ def _entry(
     *,
     autograd: bool,
     device: str | None,
-    compiled: bool,
+    runtimes: Sequence[str],
     constructor: str = "GroupedStmts",
 ) -> str:
     """An entry of the mapping; ``at`` is its name and how far it is indented."""
@@ -158,12 +158,18 @@ def _entry(
         block(code, indent + 4),
         f"setup={lines('GroupedSetup', setup, indent + 4)}",
         f'signature="f({", ".join(inputs)}) -> y"',
-        *(["compiled=True"] if compiled else []),
+        *(f"{runtime}=True" for runtime in runtimes),
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
         *([] if device is None else [f"device={text(device)}"]),
         f"subject={subject}",
     ]
     return f"{' ' * indent}{text(name)}: {lines(constructor, stated, indent)},"
+
+
+def _runtimes(mode: TraceMode) -> Sequence[str]:
+    """Those beside eager."""
+    flags = {"compiled": mode.compiled, "exported": mode.exported}
+    return [name for name, is_on in flags.items() if is_on]
 
 
 def _moved(mode: TraceMode) -> str:

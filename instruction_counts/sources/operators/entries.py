@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
-from instruction_counts.core.checks import checked_compile_options
+from instruction_counts.core.checks import checked_compile_options, checked_dynamic_shapes
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.bounds import Count
 from instruction_counts.reading.documents import one_of
@@ -41,6 +41,7 @@ DISTRIBUTIONS = (
 TAKEN = frozenset(
     """
     out gradient torch _ range jit_model ivalue_inputs warm_up_call warm_up_inputs compiled
+    exported
     """.split()  # noqa: SIM905 - as below; see core.runtimes
 )
 """Names that the code around a call uses."""
@@ -211,16 +212,26 @@ def _argument(value: Any) -> Any:
 # Entries
 
 
-def _compiled(value: Any) -> Any:
-    try:
-        checked_compile_options(value)
-    except DefinitionError as error:
-        raise Mismatch(error.expected, error.found) from None
-    return value
+def _accepted_by(check: Callable[[Any], object]) -> Parsed:
+    """A value that a definition can state."""
+
+    def accept(value: Any) -> Any:
+        try:
+            check(value)
+        except DefinitionError as error:
+            raise Mismatch(error.expected, error.found) from None
+        return value
+
+    return Parsed(accept)
 
 
-CompileOptions: TypeAlias = Annotated[bool | Mapping[str, Any], Parsed(_compiled)]
+CompileOptions: TypeAlias = Annotated[
+    bool | Mapping[str, Any], _accepted_by(checked_compile_options)
+]
 """Whether something is compiled, too; or the arguments of ``torch.compile`` for it."""
+
+ExportOptions: TypeAlias = Annotated[bool | Mapping[str, Any], _accepted_by(checked_dynamic_shapes)]
+"""Whether something is exported, too; or the dimensions of its arguments that vary."""
 
 
 def is_argument(name: str) -> bool:
@@ -251,6 +262,7 @@ class Stated:
     """None is wherever an input can have a gradient."""
     torchscript: bool = True
     compiled: CompileOptions = False
+    exported: ExportOptions = False
     output: Count | None = None
     """Which part of what it returns is the output, where it returns several."""
     python: Text | None = None

@@ -209,6 +209,7 @@ def _group(call: Call, schemas: Schemas, num_threads: tuple[int, ...]) -> Groupe
             # A script does not know the variable that says where a tensor is made.
             torchscript=entry.torchscript and not (call.creates and call.devices),
             compiled=entry.compiled,
+            exported=entry.exported,
             autograd=call.differentiates,
             num_threads=num_threads,
             device=call.devices or None,

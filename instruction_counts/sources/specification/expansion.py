@@ -234,6 +234,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
             signature=signature,
             torchscript=entry.torchscript,
             compiled=entry.compiled,
+            exported=entry.exported,
             autograd=entry.autograd,
             num_threads=entry.num_threads,
             device=entry.devices,

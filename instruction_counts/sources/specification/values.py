@@ -31,13 +31,17 @@ from instruction_counts.sources.operators.entries import (
     LARGEST_SEED,
     CompileOptions,
     Drawn,
+    ExportOptions,
     Shape,
 )
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
 _Device: TypeAlias = Annotated[str, among(DEVICES)]
-_CODE = ("setup", "global_setup", "signature", "torchscript", "compiled", "autograd", "gradient")
+_CODE = (
+    *("setup", "global_setup", "signature", "torchscript", "compiled", "exported"),
+    *("autograd", "gradient"),
+)
 _OURS = ("torch", "model", "gradient", "model_inputs", "warm_up_call")
 _RESERVED = frozenset({*keyword.kwlist, *CPP_KEYWORDS, *_OURS})
 """What an input of a statement cannot be called: it would be code that does not mean it."""
@@ -154,6 +158,7 @@ class Entry:
     signature: Text | None = None
     torchscript: bool = False
     compiled: CompileOptions = False
+    exported: ExportOptions = False
     autograd: bool = False
     gradient: Text | None = None
     num_threads: Annotated[

@@ -218,6 +218,10 @@ def test_a_name_is_shortened_from_its_front(function: str, width: int, expected:
             "/caches-000002/53/c53k2ajefrsckadpckzmfdsbp3hh32kzu35ocwcg5gszyfdzcd5h.main.so",
             "(compiled kernel)",
         ),
+        (
+            "/tmp/XqA2Zk/c53k2ajefrsckadpckzmfdsbp3hh32kzu35ocwcg5gszyfdzcd5h.wrapper.so",  # noqa: S108
+            "(compiled kernel)",
+        ),
         ("/caches/c53k2.so", "c53k2.so"),
         (UNKNOWN, UNKNOWN),
         ("", UNKNOWN),

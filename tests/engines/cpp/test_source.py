@@ -20,6 +20,7 @@ from instruction_counts.sources.definitions import STANDARD, load
         ("torch::NoGradGuard guard;", "full"),
         ("torch::optim::SGD sgd({x}, 1); torch::jit::load(m);", "full"),
         ("#include <torch/torch.h>", "full"),
+        ("#include <torch/csrc/inductor/aoti_package/model_package_loader.h>", "tensors"),
     ],
 )
 def test_the_words_of_torch(code: str, expected: str) -> None:

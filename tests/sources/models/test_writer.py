@@ -130,18 +130,19 @@ def test_layers_and_models_are_made_on_the_cpu_and_moved(tmp_path: Path) -> None
     assert "gradient = torch.ones((2, 2)).to(device)" in code
 
 
-def test_layers_and_models_are_compiled_where_that_is_asked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runtime", [RuntimeMode.COMPILED, RuntimeMode.EXPORTED])
+def test_layers_and_models_have_other_runtimes_where_that_is_asked_for(
+    tmp_path: Path, runtime: RuntimeMode
+) -> None:
     """Beside their eager equivalents."""
-    eager, compiled = (
-        cases(
-            tmp_path, written(make_trace("Net", (CONV, "")), mode=TraceMode(compiled=is_compiled))
-        )
-        for is_compiled in (False, True)
+    eager, both = (
+        cases(tmp_path, written(make_trace("Net", (CONV, "")), mode=mode))
+        for mode in (TraceMode(), TraceMode(**{runtime.option: True}))
     )
 
-    assert eager == tuple(case for case in compiled if case.autolabels.runtime is RuntimeMode.EAGER)
+    assert eager == tuple(case for case in both if case.autolabels.runtime is RuntimeMode.EAGER)
     assert {case.label for case in eager} == {
-        case.label for case in compiled if case.autolabels.runtime is RuntimeMode.COMPILED
+        case.label for case in both if case.autolabels.runtime is runtime
     }
 
 

@@ -164,6 +164,16 @@ def test_a_statement_is_compiled_with_the_arguments_that_are_stated(
     assert compiled.timer_args.setup.endswith(f"compiled = torch.compile(f{options})")
 
 
+def test_a_statement_is_exported_with_the_dimensions_that_vary(write: WRITE) -> None:
+    """As a definition states them."""
+    entry = "  - {id: a, statement: y = x, signature: f(x) -> y, inputs: {x: {shape: [2]}}, "
+    varying = "exported: {dynamic_shapes: {x: [0]}}}\n"
+    _, exported = load(str(write(HEAD + entry + varying)))
+
+    assert exported.model_source is not None
+    assert exported.model_source.endswith("program, inputs, dynamic_shapes = f, (x,), ((0,),)\n")
+
+
 def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
     """With placeholders replaced."""
     path = write(
@@ -272,6 +282,7 @@ benchmarks:
     statement: y = 1
     torchscrpt: true
     compiled: {bakend: eager}
+    exported: {x: [0]}
 reporters:
   - {directory: 1}
   - {mail: me}
@@ -290,8 +301,9 @@ PLACES = [
         "{'bakend': 'eager'} (dict)",
         "fullgraph, dynamic, backend, mode",
     ),
-    ("19: reporters[0].directory", "1 (int)", "a non-empty string"),
-    ("20: reporters[1].mail", 'a field "mail"', "one of directory, database"),
+    ("18: benchmarks[3].exported", "{'x': [0]} (dict)", "the dimensions that vary"),
+    ("20: reporters[0].directory", "1 (int)", "a non-empty string"),
+    ("21: reporters[1].mail", 'a field "mail"', "one of directory, database"),
 ]
 IN_ENTRIES = """\
 version: 1

@@ -1,0 +1,109 @@
+"""AOTInductor: a statement or a module is exported and packaged inside the build, and loaded."""
+
+from __future__ import annotations
+
+import attrs
+
+from instruction_counts.core.labels import Language
+from instruction_counts.core.runtimes.runtime import (
+    ARTEFACT_PATH,
+    Artefact,
+    Grouped,
+    Runtime,
+    function_of,
+    signature_of,
+)
+from instruction_counts.core.signature import assign
+
+_HEADER = "torch/csrc/inductor/aoti_package/model_package_loader.h"
+
+# Code for Valgrind, which has AVX2, whatever this machine has. Precompiled headers of Inductor lie
+# outside of our folders, whatever the variable says.
+_SAVING = """
+def save(path):
+    import os
+    import platform
+
+    import torch
+
+    settings = {
+        "compile_threads": 1,
+        "cpp_cache_precompile_headers": False,
+        "aot_inductor.precompile_headers": False,
+        "cpp.vec_isa_ok": True,
+    }
+    if platform.machine() == "x86_64":
+        settings.update({"cpp.simdlen": 256, "cpp.march": "haswell"})
+    module = program
+    if not isinstance(program, torch.nn.Module):
+        forward = {"forward": staticmethod(program)}
+        module = type("Statement", (torch.nn.Module,), forward)()
+    varying = tuple(
+        {size: torch.export.Dim.AUTO for size in sizes} or None for sizes in dynamic_shapes
+    )
+    folder = os.path.dirname(os.path.abspath(path))
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "inductor")
+    with torch.no_grad():
+        made = torch.export.export(module, inputs, dynamic_shapes=varying)
+        torch._inductor.aoti_compile_and_package(
+            made, package_path=path, inductor_configs=settings
+        )
+"""
+
+# As torch._inductor.aoti_load_package does, but for its look at what this machine can do: it would
+# compile a test of each instruction set, in each process.
+_PY_LOAD = f"""\
+from torch._inductor.package.package import AOTICompiledModel
+
+exported = AOTICompiledModel(
+    torch._C._aoti.AOTIModelPackageLoader("{ARTEFACT_PATH}", "model", False, 1, -1)
+)"""
+
+_ARTEFACT = Artefact(".pt2", _SAVING, is_kept=True)
+
+
+@attrs.frozen
+class Exported(Runtime):
+    """Calls the package of the exported statement or module, from Python and from C++."""
+
+    needs: tuple[str, ...] = (
+        "torch.export.Dim.AUTO",
+        "torch._C._aoti.AOTIModelPackageLoader",
+        "torch._inductor.config.cpp.march",  # else it compiles for the machine that it is on
+    )
+    artefact: Artefact | None = _ARTEFACT
+    has_resources: bool = False
+    has_backward: bool = False
+    imports: tuple[str, ...] = ("torch", "torch._inductor.package")
+
+    def stmt(self, group: Grouped, language: Language) -> str | None:
+        """The call of ``exported``, in every language in which there is a statement."""
+        if group.stmt(language) is None:
+            return None
+        signature = signature_of(group)
+        args = ", ".join(signature.args)
+        if language is Language.PYTHON:
+            return f"{assign(signature, language)}exported({args})"
+        return f"{assign(signature, language)}exported.run(std::vector<at::Tensor>{{{args}}});"
+
+    def setup(self, group: Grouped, language: Language) -> str:
+        """Load the package as ``exported``; C++ has its tensors alone."""
+        del group
+        if language is Language.PYTHON:
+            return _PY_LOAD
+        return f'torch::inductor::AOTIModelPackageLoader exported("{ARTEFACT_PATH}");'
+
+    def global_setup(self) -> str:
+        """What declares the loader."""
+        return f"#include <vector>\n#include <{_HEADER}>"
+
+    def artefact_source(self, group: Grouped) -> str:
+        """The program, its inputs, and for each of these the sizes that vary."""
+        signature, model = signature_of(group), group.model(Language.PYTHON)
+        made, name = (function_of(group), "f") if model is None else (f"{model}\n", "model")
+        inputs = "".join(f"{arg}, " for arg in signature.args).rstrip()
+        varying = tuple(tuple(group.dynamic_shapes.get(arg, ())) for arg in signature.args)
+        return (
+            f"import torch\n\n{group.inputs(Language.PYTHON)}\n{made}\n"
+            f"program, inputs, dynamic_shapes = {name}, ({inputs}), {varying!r}\n"
+        )

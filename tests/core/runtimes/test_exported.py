@@ -1,0 +1,90 @@
+"""The runtime ``exported``: the text that it makes of definitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from definitions import exported
+from instruction_counts.core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case, Language, RuntimeMode
+
+SETUP = GroupedSetup("x = torch.ones(4)", "auto x = torch::ones(4);")
+
+
+def _exported(group: GroupedBenchmark) -> tuple[Case, ...]:
+    cases = materialize({("a",): group})
+    return tuple(case for case in cases if case.autolabels.runtime is RuntimeMode.EXPORTED)
+
+
+def test_both_languages_load_the_package_of_the_python_statement() -> None:
+    """And call it as their users do."""
+    group = GroupedStmts("y = x + 1", "auto y = x + 1;", SETUP, "f(x) -> y", exported=True)
+
+    python, cpp = _exported(group)
+
+    assert "y = exported(x)" == python.timer_args.stmt
+    assert 'AOTIModelPackageLoader("@TORCHSCRIPT_MODEL_PATH@", ' in python.timer_args.setup
+    assert "auto y = exported.run(std::vector<at::Tensor>{x});" == cpp.timer_args.stmt
+    assert cpp.timer_args.setup.endswith(
+        'torch::inductor::AOTIModelPackageLoader exported("@TORCHSCRIPT_MODEL_PATH@");'
+    )
+    assert "model_package_loader.h>" in cpp.timer_args.global_setup
+    assert python.model_source == cpp.model_source
+    assert (
+        "import torch\n\nx = torch.ones(4)\ndef f(x):\n    y = x + 1\n    return y\n\n"
+        "program, inputs, dynamic_shapes = f, (x,), ((),)\n"
+    ) == python.model_source
+
+
+def test_a_module_is_exported_as_it_is() -> None:
+    """With its inputs, and the dimensions of these that vary."""
+    (case,) = _exported(
+        GroupedModules(
+            "model = torch.nn.Bilinear(4, 4, 4)",
+            setup=SETUP,
+            signature="f(x, y) -> z",
+            exported={"dynamic_shapes": {"y": [0]}},
+        )
+    )
+
+    assert case.model_source is not None
+    assert case.model_source.endswith(
+        "model = torch.nn.Bilinear(4, 4, 4)\n\n"
+        "program, inputs, dynamic_shapes = model, (x, y,), ((), (0,))\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "asked", [1, {}, {"x": (0,)}, {"dynamic_shapes": {"x": 0}}, {"dynamic_shapes": {"x": [-1]}}]
+)
+def test_dimensions_that_cannot_vary_are_refused(asked: object) -> None:
+    """When the definition is read, not on the build."""
+    with pytest.raises(DefinitionError, match="the dimensions that vary"):
+        GroupedStmts("y = x", None, SETUP, "f(x) -> y", exported=asked)  # type: ignore[arg-type]
+
+
+def test_a_definition_can_ask_for_all_four_runtimes() -> None:
+    """It has a row for each, in each language that the runtime has."""
+    rows = Counter(
+        case.autolabels.language
+        for case in materialize(exported.BENCHMARKS)
+        if case.label == ("Exported", "Modules", "MLP")
+    )
+
+    assert {Language.PYTHON: 4, Language.CPP: 3} == rows
+
+
+def test_each_definition_of_the_set_is_exported_in_both_languages() -> None:
+    """At least twenty of them."""
+    cases = [
+        case
+        for case in materialize(exported.BENCHMARKS)
+        if case.autolabels.runtime is RuntimeMode.EXPORTED and case.num_threads == 1
+    ]
+
+    assert Counter(case.label for case in cases) == dict.fromkeys(exported.BENCHMARKS, 2)
+    assert len(exported.BENCHMARKS) >= 20

@@ -1,0 +1,121 @@
+"""Cases that AOTInductor packages: real Valgrind, compiler and torch."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.builds.probing import probe
+from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case, Language, RuntimeMode
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import FailureKind, Outcome
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.system.cache import Cache
+from tests.cores import lent
+from tests.engines.shared_headers import cache_with_shared_headers
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.thorough,
+    pytest.mark.skipif(
+        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
+    ),
+]
+
+BUILD = default_build()
+SETUP = GroupedSetup("x = torch.ones(4, 4)", "auto x = torch::ones({4, 4});")
+
+
+def exported(stmt: str) -> GroupedBenchmark:
+    """A Python statement that is packaged, for both languages."""
+    return GroupedStmts(stmt, "auto y = x;", SETUP, "f(x) -> y", exported=True)
+
+
+GROUPS = {
+    "whole": exported("y = (x * 2).relu().sum()"),
+    "data-dependent": exported("y = x if x.sum() > 0 else -x"),
+}
+CASES = {
+    f"{name} {case.autolabels.language.option}": case
+    for name, group in GROUPS.items()
+    for case in materialize({(name,): group})
+    if case.autolabels.runtime is RuntimeMode.EXPORTED
+    and (name == "whole" or case.autolabels.language is Language.PYTHON)
+}
+
+
+def measured(
+    cache: Path, cases: Mapping[str, Case], *, compiler: str = "", counts: bool = True
+) -> dict[str, Outcome]:
+    """Each case, in servers that are started for them; ``compiler`` is Inductor's."""
+    build = attrs.evolve(BUILD, env={"CXX": compiler}) if compiler else BUILD
+    facts = probe(build)
+    compilers = Compiler(facts, Cache(cache), environment(build))
+    engine = ForkEngine(facts, compilers, Profile(min_run_time_s=0.01, keeps_servers=False), print)
+    outcomes = {}
+    try:
+        for name, case in cases.items():
+            order = WorkOrder(case, build, counts=counts)
+            with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
+                outcomes[name] = engine.measure(order, cores, Path(folder))
+    finally:
+        engine.close()
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One with nothing but headers."""
+    return cache_with_shared_headers(tmp_path_factory.mktemp("cache")).root
+
+
+@pytest.fixture(scope="module")
+def first(cache: Path) -> Mapping[str, Outcome]:
+    """Each case, packaged for the first time."""
+    return measured(cache, CASES)
+
+
+def test_both_languages_count_and_time_one_package(
+    first: Mapping[str, Outcome], cache: Path
+) -> None:
+    """C++ without Python, which looks at what the package says of its inputs in each call."""
+    outcomes = [first[f"whole {language.option}"] for language in Language]
+    counts = [outcome.instructions for outcome in outcomes]
+
+    assert [None, None] == [outcome.failure for outcome in outcomes]
+    assert all(outcome.times for outcome in outcomes)
+    assert counts[0] is not None
+    assert counts[1] is not None
+    assert 0 < counts[1].per_run < counts[0].per_run
+    assert 1 == len([*cache.glob("artefacts/*/artefact.pt2")])
+
+
+def test_what_cannot_be_exported_fails_alone(first: Mapping[str, Outcome]) -> None:
+    """With torch's own words in a line."""
+    failure = first["data-dependent python"].failure
+
+    assert failure is not None
+    assert failure.kind is FailureKind.EXCEPTION
+    assert failure.message.startswith("GuardOnDataDependentSymNode: Could not guard on")
+    assert "\n" not in failure.summary
+
+
+def test_a_build_without_a_compiler_fails_its_cases_alone(cache: Path) -> None:
+    """What was packaged by another compiler is not found."""
+    case = {"whole": CASES["whole python"]}
+
+    failure = measured(cache, case, compiler="/nowhere/c++", counts=False)["whole"].failure
+
+    assert failure is not None
+    assert "/nowhere/c++" in failure.summary
