@@ -12,6 +12,7 @@ import attrs
 
 from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.cycles import CyclesChange, CyclesVerdict
 from instruction_counts.analysis.verdicts.difference import (
     FAR_BEYOND,
     OTHER_PROGRAMS,
@@ -68,6 +69,7 @@ _GROUPS = {
     **{verdict.value: (verdict.value.upper(), role, "") for verdict, role in ROLES.items()},
     "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "with as many instructions"),
     "times": ("TIMES CHANGED", Role.WARNING, "timed in turns"),
+    "cycles": ("ESTIMATED CYCLES CHANGED", Role.WARNING, "in all memory layouts"),
 }
 _CHANGED = {Verdict.WORSE, Verdict.BETTER}
 _SAID_BY_THE_TABLE = {
@@ -82,6 +84,7 @@ _COLUMNS = (
     Column("change", "change", Unit.CHANGE, of=lambda case: change_cell(case.change, case)),
     Column("relative", "%", Unit.RELATIVE, of=lambda case: change_cell(case.relative, case)),
     Column("noise", "±", Unit.SPREAD, of=lambda case: (case.noise_origin and case.noise) or ""),
+    Column("cycles", "cycles", Unit.RELATIVE, of=lambda case: cycles_cell(case.cycles)),
     Column("time", "time", Unit.RELATIVE, of=lambda case: time_cell(case.time)),
 )
 _LEGEND = (
@@ -93,7 +96,10 @@ _LEGEND = (
 _TIME_LEGEND = (
     " time: timed in turns; = no difference above 1%, ? cannot tell (verdicts on counts stand)."
 )
-_ON_TIMES = {TimeVerdict.NO_DIFFERENCE: Cell("=", Role.DIM), TimeVerdict.CANNOT_TELL: Cell("?")}
+_CYCLES_LEGEND = " cycles: estimated by simulating caches; = no difference above 2%, ? cannot tell."
+_EQUAL, _UNKNOWN = Cell("=", Role.DIM), Cell("?")
+_ON_TIMES = {TimeVerdict.NO_DIFFERENCE: _EQUAL, TimeVerdict.CANNOT_TELL: _UNKNOWN}
+_ON_CYCLES = {CyclesVerdict.NO_DIFFERENCE: _EQUAL, CyclesVerdict.CANNOT_TELL: _UNKNOWN}
 _SLOWER_OR_FASTER = {TimeVerdict.SLOWER, TimeVerdict.FASTER}
 
 
@@ -109,13 +115,15 @@ def comparison_document(
     limits make of it.
     """
     shared = shared_causes(comparison.differences)
-    cases = [case_values(difference) for difference in comparison.differences]
+    compared = comparison.differences
+    cases = [case_values(difference) for difference in compared]
     tables = tuple(_tables(comparison, shared))
     return Document(
         "comparison",
         answer=[
             tally(comparison),
-            *_tally_of_times(comparison),
+            *_tally_of("estimated cycles", CyclesVerdict, (each.cycles for each in compared)),
+            *_tally_of("times", TimeVerdict, (each.time for each in compared)),
             *about_cuda(difference.new for difference in comparison.differences),
         ],
         facts=facts([comparison.base, comparison.new]),
@@ -186,13 +194,16 @@ def tally(comparison: Comparison) -> Line:
     return Line(f"{number}: {' · '.join(parts) or 'nothing to compare'}", Role.STRONG)
 
 
-def _tally_of_times(comparison: Comparison) -> Iterator[Line]:
-    """``times: 3 slower · 150 no difference above 1%``, where builds were timed in turns."""
-    times = (difference.time for difference in comparison.differences)
-    counts = Counter(time.verdict for time in times if time is not None)
-    parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in TimeVerdict if counts[verdict]]
+def _tally_of(
+    what: str,
+    verdicts: type[TimeVerdict | CyclesVerdict],
+    changes: Iterable[TimeChange | CyclesChange | None],
+) -> Iterator[Line]:
+    """``times: 3 slower · 150 no difference above 1%``, where there are verdicts."""
+    counts = Counter(change.verdict for change in changes if change is not None)
+    parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in verdicts if counts[verdict]]
     if parts:
-        yield Line(f"times: {' · '.join(parts)}")
+        yield Line(f"{what}: {' · '.join(parts)}")
 
 
 def _geometric_mean(differences: Iterable[Difference]) -> float | None:
@@ -240,6 +251,13 @@ def time_cell(change: TimeChange | None) -> Cell:
     is_change = change.verdict in _SLOWER_OR_FASTER
     role = Role.of_change(change.relative)
     return Cell(change.relative, role) if is_change else _ON_TIMES[change.verdict]
+
+
+def cycles_cell(change: CyclesChange | None) -> Cell:
+    """The change of the estimated cycles where one was found; nothing where there are none."""
+    if change is None:
+        return Cell("")
+    return _ON_CYCLES.get(change.verdict) or Cell(change.relative, Role.of_change(change.relative))
 
 
 def _count(count: int | None, record: Record | None) -> Cell:
@@ -299,7 +317,9 @@ def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
         if name == Verdict.SAME.value and case.metrics:
             name = "metrics"
         elif name == Verdict.SAME.value or (case.reason is Reason.NOT_COUNTED and time):
-            name = "times" if time in _SLOWER_OR_FASTER else Verdict.SAME.value
+            has_others = case.cycles is not None and case.cycles.verdict not in _ON_CYCLES
+            name = "cycles" if has_others else Verdict.SAME.value
+            name = "times" if time in _SLOWER_OR_FASTER else name
         groups[name].append(case)
     for name, (title, role, remark) in _GROUPS.items():
         if mine := groups[name]:
@@ -352,7 +372,8 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     other = "other " if has_tables else ""
     rest = f"No {other}case changed by more than {least}."
     timed = any(case.time and case.time.verdict for case in comparison.differences)
-    legend = f"{_LEGEND}{_TIME_LEGEND if timed else ''}"
+    has_cycles = any(case.cycles for case in comparison.differences)
+    legend = f"{_LEGEND}{_CYCLES_LEGEND if has_cycles else ''}{_TIME_LEGEND if timed else ''}"
     yield Line(f"{legend} {rest}" if has_tables else rest, Role.DIM)
     changed = [case for case in comparison.differences if case.verdict in _CHANGED]
     if not all(case.verified for case in changed):
@@ -386,6 +407,7 @@ def case_values(difference: Difference) -> dict[str, Any]:
     return {
         **gate.difference_figures(difference, causes.texts(difference.causes)),
         "layouts": difference.layouts,
+        "cycles": _cycles_values(difference.cycles),
         "time": _time_values(difference.time),
         "output": difference.output,
         "metrics": {
@@ -393,6 +415,13 @@ def case_values(difference: Difference) -> dict[str, Any]:
             for change in difference.metrics
         },
     }
+
+
+def _cycles_values(change: CyclesChange | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    names = ("base", "new", "relative", "verdict")
+    return {name: getattr(change, name) for name in names}
 
 
 def _time_values(change: TimeChange | None) -> dict[str, Any] | None:

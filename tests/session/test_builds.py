@@ -13,6 +13,7 @@ import pytest
 from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.builds.files import files_of
 from instruction_counts.core.facts import Operator
+from instruction_counts.core.labels import ONCE, WARM_LOOP
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
@@ -66,6 +67,38 @@ def test_builds_take_turns() -> None:
         for case in CASES
         for build in builds
     ] == orders
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "expected"),
+    [
+        (WARM_LOOP, {"metrics": ("cycles",)}, True),
+        (WARM_LOOP, {}, False),
+        (WARM_LOOP, {"metrics": ("cycles",), "counts": False}, False),
+        (ONCE, {"metrics": ("cycles",)}, False),
+    ],
+)
+def test_cycles_are_estimated_of_what_is_repeated_and_counted(
+    kind: str, settings: dict[str, Any], expected: bool
+) -> None:
+    """They need windows, and a build that can count."""
+    case = attrs.evolve(PYTHON, timer_args=attrs.evolve(PYTHON.timer_args, kind=kind))
+    (order,) = planned([case], {}, **settings)
+
+    assert expected is order.asks_for_cycles
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"metrics": ("cycle",)}, '"cycle" is no metric to ask for'),
+        ({"metrics": ("cycles",), "engine": "timer"}, "requires the fork engine"),
+    ],
+)
+def test_metrics_that_cannot_be_taken_are_refused(settings: dict[str, Any], message: str) -> None:
+    """They would be absent without a word."""
+    with pytest.raises(UsageError, match=message):
+        MeasurementSettings(**settings)
 
 
 @pytest.mark.parametrize(
