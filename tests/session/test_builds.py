@@ -15,12 +15,14 @@ from instruction_counts.builds.files import files_of
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE, WARM_LOOP
 from instruction_counts.core.types import Case, Language
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.local_lanes import lanes_named, register, unregister
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
+from instruction_counts.session.measuring import remaining
 from instruction_counts.storage.store import Store
 from tests.fakes import (
     BUILD,
@@ -30,6 +32,8 @@ from tests.fakes import (
     FakeEngine,
     failed,
     make_case,
+    make_record,
+    make_run,
 )
 from tests.session.fakes import fake_engines, runner_of
 
@@ -218,6 +222,17 @@ def test_an_engine_is_checked_for_what_is_left_to_measure(
 
     assert expected == engine.checked
     assert 2 == len(resumed.run.cases)
+
+
+@pytest.mark.parametrize(("cycles", "expected"), [(None, 1), (EstimatedCycles("a", (9, 9)), 0)])
+def test_a_case_without_the_cycles_that_are_asked_for_is_measured_again(
+    cycles: EstimatedCycles | None, expected: int
+) -> None:
+    """A resumed run has what was asked for this time."""
+    orders = planned([PYTHON], {}, metrics=("cycles",), times=False)
+    done = make_run(make_record("a", outcome=attrs.evolve(OK, cycles=cycles)))
+
+    assert expected == len(remaining(orders, done))
 
 
 @pytest.mark.parametrize(
