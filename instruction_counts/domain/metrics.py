@@ -141,11 +141,11 @@ OF_CYCLES = (
         has_column=True,
     ),
     Metric(
-        *("l1_instruction_misses", "instructions not in the first cache", "misses", _SIMULATION),
+        *("l1_instruction_misses", "first-level misses of instructions", "misses", _SIMULATION),
         exact=False,
     ),
-    Metric("l1_data_misses", "data not in the first cache", "misses", _SIMULATION, exact=False),
-    Metric("last_level_misses", "misses of the last cache", "misses", _SIMULATION, exact=False),
+    Metric("l1_data_misses", "first-level misses of data", "misses", _SIMULATION, exact=False),
+    Metric("last_level_misses", "last-level misses", "misses", _SIMULATION, exact=False),
     Metric("mispredictions", "mispredicted branches", "branches", _SIMULATION, exact=False),
 )
 """Medians over memory layouts, where they are asked for; see `domain.cycles`."""

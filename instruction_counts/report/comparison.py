@@ -24,7 +24,7 @@ from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, sha
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.analysis.verdicts.times import TimeChange, TimeVerdict
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.metrics import metrics
+from instruction_counts.domain.metrics import CYCLES, OF_CYCLES, metrics
 from instruction_counts.domain.records import Record
 from instruction_counts.gate import gate
 from instruction_counts.report import causes
@@ -269,6 +269,7 @@ def _count(count: int | None, record: Record | None) -> Cell:
 def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
     parts, effect = [*_said_of_times_in_turns(difference)], difference.effect
+    parts += _said_of_cycles(difference)
     is_code = difference.reason in _OTHER_CODE
     # The first cause names the code that differs.
     is_said = is_code and difference.verified and bool(difference.causes)
@@ -298,6 +299,25 @@ def _said_of_times_in_turns(difference: Difference) -> Iterator[str]:
         start = f"{'fewer' if change < 0 else 'more'} instructions, {time.verdict.value}: "
         seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
         yield f"{start if change else ''}time {seconds} ({time.reason})"
+
+
+def _said_of_cycles(difference: Difference) -> Iterator[str]:
+    """Estimated cycles that changed, and what changed most beside instructions."""
+    change = difference.cycles
+    if change is None or change.verdict in _ON_CYCLES:
+        return
+    yield f"cycles: {change.base.median:,.0f} → {change.new.median:,.0f}"
+    before, after = (
+        record.outcome.metrics for record in (difference.base, difference.new) if record
+    )
+    changes = {
+        metric: abs(after[metric.name] - before[metric.name])
+        for metric in OF_CYCLES
+        if metric is not CYCLES and metric.name in before and metric.name in after
+    }
+    if changes and any(changes.values()):
+        most = max(changes, key=lambda metric: changes[metric])
+        yield f"{most.title}: {before[most.name]:,} → {after[most.name]:,}"
 
 
 def reason_of(difference: Difference) -> str:

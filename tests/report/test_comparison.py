@@ -241,9 +241,13 @@ def test_times_in_turns_stand_beside_the_verdict_on_counts(found: Comparison, sa
 
 
 def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
-    """A case that costs as many instructions, and these cycles in each of three layouts."""
+    """A case with these cycles in each of three layouts, of which data makes ten each time."""
     cycles = [EstimatedCycles("a", (each,) * 3) for each in (base, new)]
-    return of_one(counted(1000, cycles=cycles[0]), counted(1000 + more, cycles=cycles[1]))
+    metrics = [{"l1_data_misses": each // 10, "mispredictions": 5} for each in (base, new)]
+    return of_one(
+        counted(1000, cycles=cycles[0], metrics=metrics[0]),
+        counted(1000 + more, cycles=cycles[1], metrics=metrics[1]),
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,7 +257,8 @@ def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
             estimated(2000, 2200),
             "in all memory layouts base new change % cycles add · C++ 1,000 1,000 0 0% +10.00%",
         ),
-        (estimated(2000, 1800, more=100), "+100 +10.00% -10.00% why +100 at::native::add"),
+        (estimated(2000, 1800, more=100), "-10.00% why cycles: 2,000 → 1,800"),
+        (estimated(2000, 2200), "first-level misses of data: 200 → 220"),
         (estimated(2000, 2001, more=100), "+100 +10.00% = why +100 at::native::add"),
         (estimated(2000, 2200), "1 case: 1 same estimated cycles: 1 more"),
         (estimated(2000, 2001), "estimated cycles: 1 no difference above 2% No case"),
