@@ -13,6 +13,7 @@
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
 # make bench-power   set up, then find slow-downs of known size by times in turns (about an hour)
 # make bench-layouts  set up, then count in four memory layouts (about 20 minutes)
+# make bench-calibration  set up, then compare instructions and estimated cycles with times (about 30 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
 # make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
 
@@ -23,7 +24,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-ci test-faults lint docs pictures recording test-fast test-builds test-cuda test-python bench bench-first bench-cpp bench-detect bench-power bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs pictures recording test-fast test-builds test-cuda test-python bench bench-first bench-cpp bench-detect bench-power bench-layouts bench-calibration bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -104,6 +105,11 @@ bench-power: setup
 
 bench-layouts: setup
 	$(BIN)/python -m benchmarks.layouts $(ARGS)
+
+bench-calibration: setup
+	mkdir -p build
+	$(BIN)/python main.py run --metrics cycles --output build/calibration.json $(ARGS)
+	$(BIN)/python -m benchmarks.calibration build/calibration.json --output build/calibration.html
 
 bench-guard: setup
 	$(BIN)/python -m benchmarks.guard $(ARGS)

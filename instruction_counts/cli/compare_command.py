@@ -62,7 +62,13 @@ def compare_command(
         sides = named_sides(names, asked.builds, runs)
         measured = sum(isinstance(side, Build) for side in sides)
         refuse_measuring(asked, "Drop it, or name a build.", builds=measured)
+        judges_cycles = FailOn(fail_on) is FailOn.CYCLES
+        if judges_cycles and measured and not asked.how.settings.metrics:
+            raise UsageError("--fail-on cycles: none are estimated", "Add --metrics cycles.")
         compared = compare_sides(sides[0], sides[1], asked.how, runs, console)
+    if judges_cycles and not any(case.cycles for case in compared.comparison.differences):
+        problem = "--fail-on cycles: no case has estimated cycles on both sides"
+        raise UsageError(problem, "Measure both with --metrics cycles, and the same --machine.")
     gate = apply_limits(compared.comparison, limits, FailOn(fail_on))
     document = comparison_document(
         compared.comparison,

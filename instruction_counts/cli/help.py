@@ -23,8 +23,8 @@ _GROUPS = {
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs", "devices"),
         *("autograds", "num_threads", "engine", "allocator", "compiler", "pin_isa", "cores"),
-        *("timeout_s", "lanes", "shard", "balance", "counts", "timing", "signature"),
-        *("callgrind_out", "resources", "allow_different", "db"),
+        *("timeout_s", "lanes", "shard", "balance", "counts", "timing", "metrics", "signature"),
+        *("machine", "callgrind_out", "resources", "allow_different", "db"),
     ),
 }
 """The options of each group, by the names of their parameters; others are just options.

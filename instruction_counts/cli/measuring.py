@@ -26,12 +26,13 @@ from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
+from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.registry import DEFAULT, engines, require_profile
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.session.build_series import check_build_command
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.builds import METRICS, MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
 
@@ -65,6 +66,21 @@ _TIMING = choice(
     "after the other, without.  [default: paired]",
 )
 _NO_TIMES = _without("--no-times times", "Do not measure wall times.")
+_SIMULATED = (
+    choice(
+        "--metrics",
+        METRICS,
+        "Also estimate cycles: caches and branches are simulated, in several memory layouts.",
+        multiple=True,
+    ),
+    option(
+        "--machine",
+        "FILE.yaml",
+        "Caches that are simulated for estimated cycles  [default: those of a server core]",
+        type=FILE,
+        callback=lambda _context, _option, file: file and read_machine(file),
+    ),
+)
 _OPTIONS = (
     _registered("--engine", engines(), DEFAULT),
     allocator_option,
@@ -96,6 +112,10 @@ def _measuring(**given: Any) -> MeasurementSettings:
     settings = MeasurementSettings(**given)
     if not (settings.counts or settings.times):
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
+    if settings.metrics and not settings.counts:
+        raise UsageError("--metrics cycles and --no-counts exclude each other", "Drop one.")
+    if settings.machine is not None and not settings.metrics:
+        raise UsageError("--machine: no cycles are estimated", "Add --metrics cycles.")
     if settings.pin_isa:
         require_profile(settings.engine, "--pin-isa")
     return settings
@@ -106,7 +126,7 @@ untimed_options = gathered("measuring", _OPTIONS, _measuring, MeasurementSetting
 counting_options = gathered("measuring", (*_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings)
 """The same, for a command that needs counts."""
 measuring_options = gathered(
-    "measuring", (_NO_COUNTS, *_OPTIONS, _NO_TIMES), _measuring, MeasurementSettings
+    "measuring", (_NO_COUNTS, *_OPTIONS, *_SIMULATED, _NO_TIMES), _measuring, MeasurementSettings
 )
 """The same, for a command that can do without counts."""
 
@@ -172,7 +192,12 @@ def refuse_measuring(asked: Asked, remedy: str, *, builds: int) -> None:
 
     ``builds`` are so many as are measured; the ``remedy`` is for none.
     """
-    of_any = {"--time-budget": asked.how.time_budget_s, "--layouts": asked.how.layouts}
+    how = asked.how
+    of_any = {
+        "--time-budget": how.time_budget_s,
+        "--layouts": how.layouts,
+        "--metrics": how.settings.metrics or None,
+    }
     for name, given in {**of_any, "--times": asked.timing}.items():
         if given is not None and not builds:
             raise UsageError(f"{name}: nothing is measured", remedy)
@@ -240,5 +265,7 @@ def _fail_on(*kinds: FailOn, more: str = "") -> Decorator:
 
 
 fail_on_option = _fail_on(FailOn.REGRESSION, FailOn.ANY, FailOn.NEVER)
-fail_on_times_option = _fail_on(*FailOn, more=" slower: a case is slower by times taken in turns.")
+fail_on_times_option = _fail_on(
+    *FailOn, more=" slower, cycles: a case is, by times in turns, or has more estimated cycles."
+)
 """The same, where two builds are timed."""

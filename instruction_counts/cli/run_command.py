@@ -92,7 +92,7 @@ def run_command(
 def _what(settings: MeasurementSettings, *, resources: bool) -> str:
     """What is measured of each case."""
     asked = {"counts": settings.counts, "times": settings.times, "resources": resources}
-    return ", ".join(name for name, is_asked in asked.items() if is_asked)
+    return ", ".join([*(name for name, is_asked in asked.items() if is_asked), *settings.metrics])
 
 
 def exit_code_of(measured: MeasuredRun) -> ExitCode:

@@ -132,9 +132,27 @@ OF_CUDA = (
 )
 """Of cases on CUDA: what the CPU asks for, without what CUDA does for it."""
 
+_SIMULATION = "Callgrind, which simulates caches and branch prediction"
+OF_CYCLES = (
+    CYCLES := Metric(
+        *("cycles", "estimated cycles", "cycles", _SIMULATION),
+        exact=False,
+        heading="est. cycles",
+        has_column=True,
+    ),
+    Metric(
+        *("l1_instruction_misses", "first-level misses of instructions", "misses", _SIMULATION),
+        exact=False,
+    ),
+    Metric("l1_data_misses", "first-level misses of data", "misses", _SIMULATION, exact=False),
+    Metric("last_level_misses", "last-level misses", "misses", _SIMULATION, exact=False),
+    Metric("mispredictions", "mispredicted branches", "branches", _SIMULATION, exact=False),
+)
+"""Medians over memory layouts, where they are asked for; see `domain.cycles`."""
+
 _METRICS = Registry(
     "metric",
     *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
-    *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS, *OF_CUDA),
+    *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS, *OF_CUDA, *OF_CYCLES),
 )
 register, unregister, metrics = _METRICS.register, _METRICS.unregister, _METRICS.entries

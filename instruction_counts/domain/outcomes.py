@@ -10,6 +10,7 @@ from typing import Annotated
 import attrs
 
 from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds, span
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts
 from instruction_counts.domain.paired import PairedTimes
@@ -271,6 +272,8 @@ class Outcome:
     """What tells whether another build executes the same; None where that is not known."""
     paired: PairedTimes | None = attrs.field(default=None, repr=False)
     """Of two builds that were timed in turns, the same for both; ``times`` are of this one."""
+    cycles: EstimatedCycles | None = None
+    """What caches and branches cost; None where that was not asked for. ``metrics`` has medians."""
 
     @property
     def details(self) -> Details:

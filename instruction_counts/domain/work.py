@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
@@ -52,6 +53,8 @@ class WorkOrder:
     """Whether bytecodes and operators are recorded, too, where the engine can."""
     resources: bool = False
     """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
+    cycles: bool = False
+    """Whether cycles are estimated, too, where instructions are counted and the engine can."""
     layout: int = 0
     """The memory layout that it is counted in, where the engine has several; 0 is the usual one."""
     beside: Build | None = None
@@ -70,6 +73,11 @@ class WorkOrder:
         labels = self.case.autolabels
         has_them = labels.language is Language.PYTHON and runtime_of(labels.runtime).has_resources
         return self.resources and has_them
+
+    @property
+    def asks_for_cycles(self) -> bool:
+        """Whether cycles are asked for, of a case that has them: its statement is repeated."""
+        return self.cycles and self.counts and self.case.timer_args.kind == WARM_LOOP
 
     @property
     def title(self) -> str:

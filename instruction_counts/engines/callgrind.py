@@ -25,7 +25,8 @@ _UNKNOWN = "???"
 _COST_START = frozenset("0123456789+-*")
 _COMPRESSED = re.compile(r"(\([0-9]+\)) ?(.*)")
 _RECURSION = re.compile(r"(?<=.)(?:'[0-9]+)+\Z")
-_TOTALS = re.compile(r"totals: ([0-9]{1,30})\n\s*")
+_TOTALS = re.compile(r"totals: ([0-9]{1,30}(?: [0-9]{1,30}){0,99})\n\s*")
+_EVENTS = re.compile(rb"^events: ([^\n]{1,500})\n", re.MULTILINE)
 _NAMES = {"ob": "ob", "fl": "fl", "fi": "fl", "fe": "fl", "fn": "fn"}
 _CALLED = {"cob": "ob", "cfl": "fl", "cfi": "fl", "cfn": "fn"}
 """The lines that name something, and whose numbers it shares; those of a callee hold for a call."""
@@ -84,7 +85,7 @@ def read(path: Path) -> CallgrindProfile:
     for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
         try:
             reader.take(line)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, IndexError) as error:
             message = f"{path}, line {number}: it cannot be read: {line[:200]!r}"
             raise CallgrindFormatError(message) from error
     reader.end_function()
@@ -103,17 +104,42 @@ def read_totals(path: Path) -> int:
     return _totals_in(path.read_bytes(), path)
 
 
+def read_events(path: Path) -> dict[str, int]:
+    """Read how often each event of a file of one part happened, by Callgrind's names.
+
+    Simulated caches and branches have events beside ``Ir``, such as ``D1mr``. Raises as `read`.
+    """
+    events = _events_in(path.read_bytes())
+    if "Ir" not in events:
+        message = f"{path}: expected an events: line with Ir, and one complete totals: line"
+        raise CallgrindFormatError(message)
+    return events
+
+
 def _totals_in(content: bytes, path: Path) -> int:
-    last = content[content.find(b"\ntotals:") + 1 :].decode(errors="replace")
-    found = _TOTALS.fullmatch(last)
-    if found is None or b"\nevents: Ir\n" not in content:
+    events = _events_in(content)
+    if [*events] != ["Ir"]:
         message = f"{path}: expected an events: line with Ir alone, and one complete totals: line"
         raise CallgrindFormatError(message)
-    return int(found[1])
+    return events["Ir"]
+
+
+def _events_in(content: bytes) -> dict[str, int]:
+    """What the totals say of each event; nothing where they are damaged."""
+    names = _EVENTS.search(content)
+    last = content[content.find(b"\ntotals:") + 1 :].decode(errors="replace")
+    totals = _TOTALS.fullmatch(last)
+    if names is None or totals is None:
+        return {}
+    events, numbers = names[1].decode(errors="replace").split(), totals[1].split()
+    if len(numbers) > len(events):
+        return {}
+    left_out = ["0"] * (len(events) - len(numbers))
+    return dict(zip(events, map(int, [*numbers, *left_out]), strict=True))
 
 
 class _Reader:
-    """Takes the lines one after the other; what is damaged is a `ValueError` or a `KeyError`."""
+    """Takes the lines one after the other; what is damaged raises what `read` catches."""
 
     def __init__(self) -> None:
         self.exclusive: dict[Function, int] = {}

@@ -56,7 +56,8 @@ such as a graph, and what the next one makes take turns in two places. Heavier s
 runs, since about 12 million instructions are counted in a second.
 """
 
-_FIRST_THREAD = "-01"
+FIRST_THREAD = "-01"
+"""What the names of dumps of the calling thread end with."""
 _NONE = (0, 0)
 
 
@@ -106,7 +107,7 @@ class _Dumped:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], folder: Path) -> _Dumped:
-        path = folder / (answer["dump"] + _FIRST_THREAD)
+        path = folder / (answer["dump"] + FIRST_THREAD)
         calls, allocated_bytes, _ = answer["allocations"]
         allocated = Amounts({ALLOCATIONS.name: calls, ALLOCATED_BYTES.name: allocated_bytes})
         return cls(Window(answer["runs"], read_totals(path), allocated), path)
@@ -194,7 +195,7 @@ def per_run_loop(counted: Counted) -> Loop:
 
 def others_in(folder: Path, pid: int) -> int:
     """What all threads but the calling one spent in their lives, from the dumps of a process."""
-    paths = (path for path in folder.glob(f"cg.{pid}-*") if not path.name.endswith(_FIRST_THREAD))
+    paths = (path for path in folder.glob(f"cg.{pid}-*") if not path.name.endswith(FIRST_THREAD))
     return sum(read_totals(path) for path in paths)
 
 

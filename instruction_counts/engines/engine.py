@@ -17,6 +17,7 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.machine import Machine
 
 Lend: TypeAlias = Callable[[Callable[[], bool]], AbstractContextManager[tuple[int, ...]]]
 """Waits for a core, and lends it; none once the function that it is given says that it is late."""
@@ -71,6 +72,8 @@ class Profile:
     min_run_time_s: float = 0.2
     keeps_servers: bool = True
     """Whether servers may be those of an earlier command, and outlive this one."""
+    machine: Machine | None = None
+    """Whose caches are simulated for estimated cycles; None: those of the packaged file."""
     callgrind_out: Path | None = None
     """A folder that gets Callgrind's own file of each case, for KCachegrind."""
 

@@ -46,6 +46,7 @@ from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
+from instruction_counts.engines.cycles import CaseCycles
 from instruction_counts.engines.engine import (
     Engine,
     EngineEntry,
@@ -57,9 +58,10 @@ from instruction_counts.engines.engine import (
 )
 from instruction_counts.engines.fork_blocks import opened_blocks
 from instruction_counts.engines.fork_counts import CaseCounts, Once
-from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
+from instruction_counts.engines.fork_processes import COUNTS, CYCLES, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import CACHES, ServerStartError
 from instruction_counts.engines.kinds import kind_of
+from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.turns import Blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.engines.warm.client import Server, WarmServers
@@ -152,7 +154,7 @@ class ForkEngine:
             undo.callback(self._folder.remove)
             self._processes = ForkProcesses(facts, profile, self._folder.path, libraries)
             server = self._servers(libraries)
-            self._times, self._counts = (server(role) for role in (TIMES, COUNTS))
+            self._times, self._counts, self._cycles = map(server, (TIMES, COUNTS, CYCLES))
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
@@ -290,6 +292,7 @@ class ForkEngine:
             for other in list(self._others.values()):
                 stack.callback(other.close)
             stack.callback(self._folder.remove)
+            stack.callback(self._cycles.close)
             stack.callback(self._counts.close)
             stack.callback(self._times.close)
             stack.callback(self._compiler.close)
@@ -318,8 +321,13 @@ class ForkEngine:
         starts = []
         if any(order.times for order in orders):
             starts.append(lambda: _warm_up(self._times))
-        if any(order.counts for order in orders) and not self._counts.is_ready:
-            starts.append(lambda: self._start_counting(lend))
+        wanted = {
+            self._counts: any(order.counts for order in orders),
+            self._cycles: any(order.asks_for_cycles for order in orders),
+        }
+        for server, is_wanted in wanted.items():
+            if is_wanted and not server.is_ready:
+                starts.append(partial(self._start_counting, server, lend))
         if others:
             starts.append(lambda: self._start_others(others, lend))
         for start in starts:
@@ -342,13 +350,13 @@ class ForkEngine:
         for other in list(self._others.values()):
             other.wait()
 
-    def _start_counting(self, lend: Lend) -> None:
-        with lend(lambda: self._counts.is_closed) as cores:
+    def _start_counting(self, server: Server, lend: Lend) -> None:
+        with lend(lambda: server.is_closed) as cores:
             if cores:
-                self._counts.cores = cores
+                server.cores = cores
                 if self._prepared_by:  # what it makes is what the other one finds
                     _warm_up(self._times)
-                _warm_up(self._counts)
+                _warm_up(server)
 
     def wait(self) -> None:
         """Wait for the servers that `start` began to start."""
@@ -357,8 +365,9 @@ class ForkEngine:
 
     def _measure(self, attempt: _Attempt) -> Outcome:
         order = attempt.order
-        if not self._counts.cores:
-            self._counts.cores = attempt.cores[:1]  # always on one, also where a lane is first
+        for server in (self._counts, self._cycles):
+            if not server.cores:
+                server.cores = attempt.cores[:1]  # always on one, also where a lane is first
         attempt.files = self._files(attempt)
         is_warm = kind_of(order.case).has_windows
         times = None
@@ -388,13 +397,24 @@ class ForkEngine:
             return beside
         self._losses.get(None)
         run = partial(attempt.run, self._counts)
-        counted = self._counting.of(order.case, run, observed.get("lookups", ()), order.layout)
+        lookups = observed.get("lookups", ())
+        counted = self._counting.of(order.case, run, lookups, order.layout)
+        cycles = None
+        if order.asks_for_cycles:
+            simulate = partial(attempt.run, self._cycles)
+            cycles, medians = self._simulating.of(order.case, simulate, lookups)
+            metrics |= medians
         return attrs.evolve(
             beside,
             instructions=counted.instructions,
             functions=counted.functions,
+            cycles=cycles,
             metrics=Amounts({**counted.metrics, **metrics}),
         )
+
+    @cached_property
+    def _simulating(self) -> CaseCycles:
+        return CaseCycles(self._cycles, self._compiler, self._profile.machine or read_machine())
 
     def _times_of(self, attempt: _Attempt) -> Times:
         task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}

@@ -120,17 +120,18 @@ class CaseCounts:
         return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
 
     def _measure_loop(self, language: Language) -> counting.Loop:
-        stmt = _EMPTY_LOOP[language]
-        case = {"stmt": stmt, "setup": "", "global_setup": "", "language": language.value}
-        files = {}
-        if language is Language.CPP:
-            files["library"] = self._compiler.case(CppSource("", "", stmt))
-        task = {"case": {**case, "num_threads": 1}, "cores": []}
-
-        def run(request: Mapping[str, Any]) -> dict[str, Any]:
-            return self._server.run({**task, **request}, _LOOP_TIMEOUT_S, files)
-
+        run = empty_loop(self._server, self._compiler, language)
         return counting.per_run_loop(self._count(run, WARM, counting.Loop()))
+
+
+def empty_loop(server: Server, compiler: Compiler, language: Language) -> Child:
+    """What carries out tasks of a case that is nothing but its loop, in children of ``server``."""
+    stmt = _EMPTY_LOOP[language]
+    case = {"stmt": stmt, "setup": "", "global_setup": "", "language": language.value}
+    task = {"case": {**case, "num_threads": 1}, "cores": []}
+    is_compiled = language is Language.CPP
+    files = {"library": compiler.case(CppSource("", "", stmt))} if is_compiled else {}
+    return lambda request: server.run({**task, **request}, _LOOP_TIMEOUT_S, files)
 
 
 def callgrind_name(case: Case) -> str:

@@ -12,11 +12,13 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.api import TORCH
 from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.machine import read_machine
 from instruction_counts.system.worker_process import WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
-TIMES, COUNTS = "times", "counts"
-"""The roles of the two servers, and the names of their folders."""
+TIMES, COUNTS, CYCLES = "times", "counts", "cycles"
+"""The roles of servers, and the names of their folders: the last one simulates caches, too."""
+_WHAT = {TIMES: "takes times", COUNTS: "counts", CYCLES: "estimates cycles"}
 
 _CALLGRIND = (
     "valgrind",
@@ -70,7 +72,7 @@ class ForkProcesses:
         links = self._links
         serve = {
             "task": "serve",
-            "role": role,
+            "role": TIMES if role == TIMES else COUNTS,
             "shim": "./steady.so",
             "search_path": {} if links is None else links.search_path(folder),
             "scattered": self._profile.layout,
@@ -88,11 +90,11 @@ class ForkProcesses:
                 return self._worker(folder, {}, ())
             if prepared_by and not (folder / _REHEARSAL).exists():
                 shutil.copytree(rehearsed, folder / _REHEARSAL)
-            return self._worker(folder, self._allocator(), _CALLGRIND)
+            simulated = (self._profile.machine or read_machine()).options if role == CYCLES else ()
+            return self._worker(folder, self._allocator(), (*_CALLGRIND, *simulated))
 
-        what = "takes times" if role == TIMES else "counts"
         of = f" {prepared_by} cases" if prepared_by else ""
-        server = f'The server that {what}{of} on build "{self._facts.build.name}"'
+        server = f'The server that {_WHAT[role]}{of} on build "{self._facts.build.name}"'
         return ForkServer(
             folder,
             start_worker,
@@ -114,7 +116,7 @@ class ForkProcesses:
             self._links.make(folder)
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(COUNTED[0], folder / "worker.py")
-        for path in (*COUNTED[1:], *modules_of_servers(counting=role == COUNTS), *self._libraries):
+        for path in (*COUNTED[1:], *modules_of_servers(counting=role != TIMES), *self._libraries):
             shutil.copy(path, folder)
 
     def callgrind_fault(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.cycles import CyclesVerdict
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.times import TimeVerdict
 from instruction_counts.core.types import CaseKey
@@ -39,6 +40,8 @@ class FailOn(enum.Enum):
     """Also each case that got worse, whatever its limits."""
     SLOWER = "slower"
     """Also each case that is slower by times in turns, whatever it costs in instructions."""
+    CYCLES = "cycles"
+    """Also each case that costs more estimated cycles, whatever it costs in instructions."""
 
 
 class Level(enum.Enum):
@@ -111,10 +114,8 @@ def apply_limits(
     findings, silent = [], set(comparison.skipped_by_budget)
     for difference in comparison.differences:
         finding = _finding(difference, limits or Limits(), known=difference.key in exceeded_before)
-        if fail_on is FailOn.ANY and difference.is_regression and finding.level is not Level.FAILS:
-            finding = Finding(difference, Level.FAILS, "every regression fails (--fail-on any)")
-        if fail_on is FailOn.SLOWER and _is_slower(difference) and finding.level is not Level.FAILS:
-            finding = Finding(difference, Level.FAILS, "it is slower (--fail-on slower)")
+        if finding.level is not Level.FAILS and (why := _why_it_fails_besides(difference, fail_on)):
+            finding = Finding(difference, Level.FAILS, why)
         findings.append(finding)
         # Whether a limit is exceeded is not known then; an ambiguous case may be either.
         if difference.verdict not in {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}:
@@ -123,9 +124,16 @@ def apply_limits(
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
 
 
-def _is_slower(difference: Difference) -> bool:
-    time = difference.time
-    return time is not None and time.verdict is TimeVerdict.SLOWER
+def _why_it_fails_besides(difference: Difference, fail_on: FailOn) -> str:
+    """Why a case fails whatever its limits; empty where it does not."""
+    time, cycles = difference.time, difference.cycles
+    if fail_on is FailOn.ANY and difference.is_regression:
+        return "every regression fails (--fail-on any)"
+    if fail_on is FailOn.SLOWER and time and time.verdict is TimeVerdict.SLOWER:
+        return "it is slower (--fail-on slower)"
+    if fail_on is FailOn.CYCLES and cycles and cycles.verdict is CyclesVerdict.MORE:
+        return "it costs more estimated cycles (--fail-on cycles)"
+    return ""
 
 
 def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:

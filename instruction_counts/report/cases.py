@@ -136,6 +136,10 @@ def _figures(difference: Difference) -> Iterator[tuple[str, ...]]:
     yield ("median time (95% interval)", *(_time(found.times) for found in outcomes))
     if (time := difference.time) is not None and time.verdict is not None:
         yield "timed in turns", "", f"{time.verdict.value} ({time.reason})"
+    if (cycles := difference.cycles) is not None:
+        in_layouts = ([f"{each:,}" for each in of.layouts] for of in (cycles.base, cycles.new))
+        yield ("estimated cycles in memory layouts", *map(" · ".join, in_layouts))
+        yield "what they say", "", f"{cycles.verdict.value} ({cycles.relative:+.2%})"
     for metric in metrics():
         yield metric.title, *(metric.text(found.metrics.get(metric.name)) for found in outcomes)
 

@@ -12,6 +12,7 @@ import attrs
 
 from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.cycles import CyclesChange, CyclesVerdict
 from instruction_counts.analysis.verdicts.difference import (
     FAR_BEYOND,
     OTHER_PROGRAMS,
@@ -23,7 +24,7 @@ from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, sha
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.analysis.verdicts.times import TimeChange, TimeVerdict
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.metrics import metrics
+from instruction_counts.domain.metrics import CYCLES, OF_CYCLES, metrics
 from instruction_counts.domain.records import Record
 from instruction_counts.gate import gate
 from instruction_counts.report import causes
@@ -68,6 +69,7 @@ _GROUPS = {
     **{verdict.value: (verdict.value.upper(), role, "") for verdict, role in ROLES.items()},
     "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "no change in instructions"),
     "times": ("TIMES CHANGED", Role.WARNING, "timed in turns"),
+    "cycles": ("ESTIMATED CYCLES CHANGED", Role.WARNING, "in all memory layouts"),
 }
 _CHANGED = {Verdict.WORSE, Verdict.BETTER}
 _SAID_BY_THE_TABLE = {
@@ -82,6 +84,7 @@ _COLUMNS = (
     Column("change", "change", Unit.CHANGE, of=lambda case: change_cell(case.change, case)),
     Column("relative", "%", Unit.RELATIVE, of=lambda case: change_cell(case.relative, case)),
     Column("noise", "±", Unit.SPREAD, of=lambda case: (case.noise_origin and case.noise) or ""),
+    Column("cycles", "cycles", Unit.RELATIVE, of=lambda case: cycles_cell(case.cycles)),
     Column("time", "time", Unit.RELATIVE, of=lambda case: time_cell(case.time)),
 )
 _LEGEND = (
@@ -93,7 +96,10 @@ _LEGEND = (
 _TIME_LEGEND = (
     " time: timed in turns; = no difference above 1%, ? cannot tell (verdicts on counts stand)."
 )
-_ON_TIMES = {TimeVerdict.NO_DIFFERENCE: Cell("=", Role.DIM), TimeVerdict.CANNOT_TELL: Cell("?")}
+_CYCLES_LEGEND = " cycles: estimated by simulating caches; = no difference above 2%, ? cannot tell."
+_EQUAL, _UNKNOWN = Cell("=", Role.DIM), Cell("?")
+_ON_TIMES = {TimeVerdict.NO_DIFFERENCE: _EQUAL, TimeVerdict.CANNOT_TELL: _UNKNOWN}
+_ON_CYCLES = {CyclesVerdict.NO_DIFFERENCE: _EQUAL, CyclesVerdict.CANNOT_TELL: _UNKNOWN}
 _SLOWER_OR_FASTER = {TimeVerdict.SLOWER, TimeVerdict.FASTER}
 
 
@@ -109,13 +115,15 @@ def comparison_document(
     limits make of it.
     """
     shared = shared_causes(comparison.differences)
-    cases = [case_values(difference) for difference in comparison.differences]
+    compared = comparison.differences
+    cases = [case_values(difference) for difference in compared]
     tables = tuple(_tables(comparison, shared))
     return Document(
         "comparison",
         answer=[
             tally(comparison),
-            *_tally_of_times(comparison),
+            *_tally_of("estimated cycles", CyclesVerdict, (each.cycles for each in compared)),
+            *_tally_of("times", TimeVerdict, (each.time for each in compared)),
             *about_cuda(difference.new for difference in comparison.differences),
         ],
         facts=facts([comparison.base, comparison.new]),
@@ -186,13 +194,16 @@ def tally(comparison: Comparison) -> Line:
     return Line(f"{number}: {' · '.join(parts) or 'nothing to compare'}", Role.STRONG)
 
 
-def _tally_of_times(comparison: Comparison) -> Iterator[Line]:
-    """``times: 3 slower · 150 no difference above 1%``, where builds were timed in turns."""
-    times = (difference.time for difference in comparison.differences)
-    counts = Counter(time.verdict for time in times if time is not None)
-    parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in TimeVerdict if counts[verdict]]
+def _tally_of(
+    what: str,
+    verdicts: type[TimeVerdict | CyclesVerdict],
+    changes: Iterable[TimeChange | CyclesChange | None],
+) -> Iterator[Line]:
+    """``times: 3 slower · 150 no difference above 1%``, where there are verdicts."""
+    counts = Counter(change.verdict for change in changes if change is not None)
+    parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in verdicts if counts[verdict]]
     if parts:
-        yield Line(f"times: {' · '.join(parts)}")
+        yield Line(f"{what}: {' · '.join(parts)}")
 
 
 def _geometric_mean(differences: Iterable[Difference]) -> float | None:
@@ -242,6 +253,13 @@ def time_cell(change: TimeChange | None) -> Cell:
     return Cell(change.relative, role) if is_change else _ON_TIMES[change.verdict]
 
 
+def cycles_cell(change: CyclesChange | None) -> Cell:
+    """The change of the estimated cycles where one was found; nothing where there are none."""
+    if change is None:
+        return Cell("")
+    return _ON_CYCLES.get(change.verdict) or Cell(change.relative, Role.of_change(change.relative))
+
+
 def _count(count: int | None, record: Record | None) -> Cell:
     if count is None or record is None:
         return Cell("")
@@ -251,6 +269,7 @@ def _count(count: int | None, record: Record | None) -> Cell:
 def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
     parts, effect = [*_said_of_times_in_turns(difference)], difference.effect
+    parts += _said_of_cycles(difference)
     is_code = difference.reason in _OTHER_CODE
     # The first cause names the code that differs.
     is_said = is_code and difference.verified and bool(difference.causes)
@@ -282,6 +301,25 @@ def _said_of_times_in_turns(difference: Difference) -> Iterator[str]:
         yield f"{start if change else ''}time {seconds} ({time.reason})"
 
 
+def _said_of_cycles(difference: Difference) -> Iterator[str]:
+    """Estimated cycles that changed, and what changed most beside instructions."""
+    change = difference.cycles
+    if change is None or change.verdict in _ON_CYCLES:
+        return
+    yield f"cycles: {change.base.median:,.0f} → {change.new.median:,.0f}"
+    before, after = (
+        record.outcome.metrics for record in (difference.base, difference.new) if record
+    )
+    changes = {
+        metric: abs(after[metric.name] - before[metric.name])
+        for metric in OF_CYCLES
+        if metric is not CYCLES and metric.name in before and metric.name in after
+    }
+    if changes and any(changes.values()):
+        most = max(changes, key=lambda metric: changes[metric])
+        yield f"{most.title}: {before[most.name]:,} → {after[most.name]:,}"
+
+
 def reason_of(difference: Difference) -> str:
     """The reason, with the message of a failure."""
     for record in (difference.new, difference.base):
@@ -299,7 +337,9 @@ def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
         if name == Verdict.SAME.value and case.metrics:
             name = "metrics"
         elif name == Verdict.SAME.value or (case.reason is Reason.NOT_COUNTED and time):
-            name = "times" if time in _SLOWER_OR_FASTER else Verdict.SAME.value
+            has_others = case.cycles is not None and case.cycles.verdict not in _ON_CYCLES
+            name = "cycles" if has_others else Verdict.SAME.value
+            name = "times" if time in _SLOWER_OR_FASTER else name
         groups[name].append(case)
     for name, (title, role, remark) in _GROUPS.items():
         if mine := groups[name]:
@@ -352,7 +392,8 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     other = "other " if has_tables else ""
     rest = f"No {other}case changed by more than {least}."
     timed = any(case.time and case.time.verdict for case in comparison.differences)
-    legend = f"{_LEGEND}{_TIME_LEGEND if timed else ''}"
+    has_cycles = any(case.cycles for case in comparison.differences)
+    legend = f"{_LEGEND}{_CYCLES_LEGEND if has_cycles else ''}{_TIME_LEGEND if timed else ''}"
     yield Line(f"{legend} {rest}" if has_tables else rest, Role.DIM)
     changed = [case for case in comparison.differences if case.verdict in _CHANGED]
     if not all(case.verified for case in changed):
@@ -386,6 +427,7 @@ def case_values(difference: Difference) -> dict[str, Any]:
     return {
         **gate.difference_figures(difference, causes.texts(difference.causes)),
         "layouts": difference.layouts,
+        "cycles": _cycles_values(difference.cycles),
         "time": _time_values(difference.time),
         "output": difference.output,
         "metrics": {
@@ -393,6 +435,13 @@ def case_values(difference: Difference) -> dict[str, Any]:
             for change in difference.metrics
         },
     }
+
+
+def _cycles_values(change: CyclesChange | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    names = ("base", "new", "relative", "verdict")
+    return {name: getattr(change, name) for name in names}
 
 
 def _time_values(change: TimeChange | None) -> dict[str, Any] | None:

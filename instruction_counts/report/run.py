@@ -37,7 +37,7 @@ from instruction_counts.report.document import (
     table_of,
     treemap,
 )
-from instruction_counts.report.format import count_cell, plural, spread_cell, time_cell
+from instruction_counts.report.format import count_cell, plural, range_cell, spread_cell, time_cell
 
 _CHANGED = "* files of a build changed during the run (runs show RUN): measure it again"
 _STATES = {"running": Role.WARNING, "interrupted": Role.WARNING, "killed": Role.BAD}
@@ -79,7 +79,9 @@ def legend(records: Iterable[Record]) -> str:
     is_timed = any(outcome.times is not None for outcome in outcomes)
     counts = "Instructions per iteration (~: inexact)" if is_counted else ""
     times = f"{'m' if counts else 'M'}edian time ± interquartile range" if is_timed else ""
-    return ", ".join(filter(None, [counts, times]))
+    has_cycles = any(outcome.cycles is not None for outcome in outcomes)
+    cycles = "median of estimated cycles ± half their range over layouts" if has_cycles else ""
+    return ", ".join(filter(None, [counts, cycles, times]))
 
 
 def _head(run: Run, summary: RunSummary | None) -> Iterator[str]:
@@ -138,6 +140,7 @@ def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
     columns = (
         ("instructions", "instr", Unit.COUNT),
         *((metric.name, metric.heading or metric.title, Unit.COUNT) for metric in shown),
+        ("cycles_range", "", Unit.RELATIVE_SPREAD),
         *(("median_s", "time", Unit.SECONDS), ("iqr", "", Unit.RELATIVE_SPREAD)),
     )
     for key, heading, unit in columns:
@@ -148,10 +151,11 @@ def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
     outcome = None if record is None else record.outcome
     if outcome is None or outcome.status is not Status.OK:
         what = Cell("") if outcome is None else Cell(outcome.status.value, _role_of(outcome))
-        yield from [what, *[Cell("")] * (2 + len(shown))]
+        yield from [what, *[Cell("")] * (3 + len(shown))]
         return
     yield count_cell(outcome.instructions)
     yield from (Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in shown)
+    yield range_cell(outcome.cycles)
     yield time_cell(outcome.times)
     yield spread_cell(outcome.times)
 

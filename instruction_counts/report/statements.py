@@ -13,6 +13,7 @@ from instruction_counts.analysis.verdicts.comparison import MeasuredStatement
 from instruction_counts.domain.metrics import (
     ALLOCATIONS,
     BYTECODES,
+    CYCLES,
     LAUNCHES,
     OPERATOR_CALLS,
     SYNCHRONISATIONS,
@@ -33,7 +34,7 @@ from instruction_counts.report.document import (
     Unit,
     table_of,
 )
-from instruction_counts.report.format import count_cell, plural, relative, spread_cell
+from instruction_counts.report.format import count_cell, plural, range_cell, relative, spread_cell
 from instruction_counts.report.run import doubts, legend
 
 FORMAT_VERSION = 1
@@ -85,6 +86,8 @@ def _table(statements: Sequence[MeasuredStatement]) -> Table:
         Column("change", "change", Unit.CHANGE),
         Column("relative", "%", Unit.RELATIVE),
         *(Column(metric.name, heading, Unit.COUNT) for metric, heading in _METRICS.items()),
+        Column("cycles", "est. cycles", Unit.COUNT),
+        Column("cycles_range", "", Unit.RELATIVE_SPREAD),
         Column("median_s", "time", Unit.SECONDS),
         Column("iqr", "", Unit.RELATIVE_SPREAD),
     ]
@@ -100,6 +103,8 @@ def _row(name: str, found: MeasuredStatement) -> Row:
         count_cell(outcome.instructions) if is_ok else Cell(outcome.status.value, Role.BAD),
         *(change_cell(getattr(difference, of, None), difference) for of in ("change", "relative")),
         *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in _METRICS),
+        outcome.metrics.get(CYCLES.name, ""),
+        range_cell(outcome.cycles),
         outcome.times.median_s if outcome.times else "",
         spread_cell(outcome.times),
     )

@@ -19,12 +19,14 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import CYCLES
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.registry import DEFAULT, engine_named
+from instruction_counts.engines.machine import Machine
+from instruction_counts.engines.registry import DEFAULT, engine_named, require_profile
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
@@ -39,6 +41,8 @@ from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import sweep
 
+METRICS = (CYCLES.name,)
+"""What can be asked for beside counts and times."""
 _TIMEOUT_S = 600.0
 
 
@@ -61,12 +65,26 @@ class MeasurementSettings:
     retries: int = 1
     counts: bool = True
     times: bool = True
+    metrics: tuple[str, ...] = ()
+    """What is measured beside counts, times and what comes with them: ``cycles``."""
+    machine: Machine | None = None
+    """Whose caches are simulated for estimated cycles; None: those of the packaged file."""
     keeps_servers: bool = True
     """Whether servers may be those of an earlier command, and outlive this one."""
     compiler: str = ""
     """What compiles the C++ of builds that name no compiler: ``clang``, ``g++`` or a path."""
     lanes: str = DEFAULT_LANES
     """Where cases are measured: a kind of lanes, or Dask's scheduler; see `lanes_of`."""
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse metrics that there are not, or that the engine cannot take."""
+        unknown = next((name for name in self.metrics if name not in METRICS), None)
+        if unknown is not None:
+            raise UsageError(
+                f'"{unknown}" is no metric to ask for', f"Known: {', '.join(METRICS)}."
+            )
+        if self.metrics:
+            require_profile(self.engine, f"--metrics {self.metrics[0]}")
 
     @property
     def times_in_turns(self) -> bool:
@@ -175,6 +193,7 @@ class BuildRunner:
                 times=settings.times,
                 output=True,
                 executed=settings.counts or case.timer_args.kind == ONCE,
+                cycles=CYCLES.name in settings.metrics,
                 resources=isinstance(case.subject, Operator) if resources is None else resources,
             )
             for requirement in lacks:
@@ -267,6 +286,7 @@ class BuildRunner:
         profile = Profile(
             *(settings.allocator, settings.pin_isa or "", layout),
             keeps_servers=settings.keeps_servers,
+            machine=settings.machine,
             callgrind_out=callgrind_out,
         )
         asked = Opening(

@@ -272,4 +272,5 @@ def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
         and (record.outcome.instructions is not None or not order.counts)
         and (record.outcome.times is not None or not order.times)
         and (record.outcome.resources_reason is not None or not order.asks_for_resources)
+        and (record.outcome.cycles is not None or not order.asks_for_cycles)
     )

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
+from instruction_counts.engines.machine import DEFAULT_MACHINE
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.builders import counted, run_of
@@ -100,6 +101,41 @@ def test_how_two_builds_are_timed_is_refused_where_they_are_not(
     args = [files[0], new, "--db", tmp_path / "runs.db", "--definitions", "/nowhere.py"]
 
     assert message in program.error(*args, "--times", *more)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--metrics", "cycles"], "--metrics: nothing is measured"),
+        (["--machine", "MACHINE"], "--machine: no cycles are estimated"),
+        (["--fail-on", "cycles"], "no case has estimated cycles on both sides"),
+    ],
+)
+def test_cycles_are_refused_where_there_are_none(
+    args: list[str], message: str, files: Files, program: Program
+) -> None:
+    """What nobody estimated would fail nothing, and seem to pass."""
+    args = [str(DEFAULT_MACHINE) if arg == "MACHINE" else arg for arg in args]
+
+    assert message in program.error(*files, *args)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--fail-on", "cycles"], "--fail-on cycles: none are estimated"),
+        (["--metrics", "cycles", "--no-counts"], "--no-counts exclude each other"),
+        (["--metrics", "cycles", "--engine", "timer"], "requires the fork engine"),
+        (["--metrics", "cycles", "--machine", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
+    ],
+)
+def test_cycles_that_cannot_be_estimated_are_refused_before_anything_is_measured(
+    args: list[str], message: str, files: Files, tmp_path: Path, program: Program
+) -> None:
+    """Which can take an hour; here even its definitions are not there."""
+    where = ["--db", tmp_path / "runs.db", "--definitions", "/nowhere.py"]
+
+    assert message in program.error(files[0], sys.executable, *where, *args)
 
 
 def test_definitions_select_among_what_is_stored(

@@ -16,6 +16,7 @@ from instruction_counts.engines.callgrind import (
     CallgrindProfile,
     Function,
     read,
+    read_events,
     read_totals,
 )
 from tests.engines.callgrind_text import to_text
@@ -115,6 +116,39 @@ def test_a_call_that_began_before_the_window_is_no_cost_of_its_caller(parse: Par
 
     assert profile.exclusive == {function("f"): 5}
     assert profile.calls == {(function("f"), function("g")): (0, 9)}
+
+
+SIMULATED = "events: Ir Dr D1mr\nfn=f\n1 5 3\ntotals: 5 3\n"
+
+
+def test_each_event_of_a_simulation_has_its_total(tmp_path: Path) -> None:
+    """Zeros at the end are left out; with other events than ``Ir``, it is no profile of counts."""
+    path = tmp_path / "cg.7.1"
+    path.write_text(f"# callgrind format\n{SIMULATED}")
+
+    assert {"Ir": 5, "Dr": 3, "D1mr": 0} == read_events(path)
+    with pytest.raises(CallgrindFormatError, match="Ir alone"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SIMULATED.replace("totals: 5 3\n", ""),
+        SIMULATED.replace("totals: 5 3\n", "totals: 5 3"),
+        SIMULATED.replace("totals: 5 3", "totals: 5 3 0 1"),
+        SIMULATED.replace("totals: 5 3", "totals: five"),
+        SIMULATED.replace("Ir", "Cy"),
+        "",
+    ],
+)
+def test_a_simulation_without_its_totals_is_refused(tmp_path: Path, text: str) -> None:
+    """It was cut off."""
+    path = tmp_path / "cg.7.1"
+    path.write_text(f"# callgrind format\n{text}")
+
+    with pytest.raises(CallgrindFormatError, match="one complete totals: line"):
+        read_events(path)
 
 
 # Malformed input

@@ -468,6 +468,25 @@ def test_some_objects_are_new_to_the_collector(lab: Lab) -> None:
     assert Status.OK == lab.measure(python(stmt, "import gc")).status
 
 
+def test_a_stride_that_leaves_the_cache_costs_cycles_and_no_instructions(lab: Lab) -> None:
+    """The same loads: of lines that follow one another, or of lines that share a set."""
+    setup = "std::vector<char> x(1 << 20); volatile char seen; volatile int stride = {};"
+    stmt = "for (int at = 0; at < 128; ++at) seen = x[at * stride];"
+    orders = [
+        WorkOrder(cpp(stmt, setup.replace("{}", stride)), BUILD, times=False, cycles=True)
+        for stride in ("64", "4096")
+    ]
+    with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
+        near, far = (lab.engine.measure(order, cores, Path(folder)) for order in orders)
+
+    assert counts_of(near).per_run == counts_of(far).per_run
+    assert 0 == near.metrics["l1_data_misses"]
+    assert far.metrics["l1_data_misses"] >= 100
+    assert near.cycles is not None
+    assert far.cycles is not None
+    assert max(near.cycles.layouts) + 1000 <= min(far.cycles.layouts)
+
+
 PLACED = python(
     "pass", "kept = object(), [bytearray(9000) for _ in range(9)]; raise OSError(id(kept[0]))"
 )

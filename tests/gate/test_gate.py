@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import Outcome, Status
@@ -188,5 +189,24 @@ def test_what_is_slower_fails_where_that_is_asked_for(
     paired = attrs.evolve(paired_times((ratio,) * 5), base="default", new="default")
     timed = counted(BASE, times_s=(1e-6,), paired=paired)
     found = comparison(difference(timed, timed, verdict=Verdict.SAME))
+
+    assert [expected] == [finding.level for finding in apply_limits(found, None, fail_on).findings]
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "cycles", "expected"),
+    [
+        (FailOn.CYCLES, 1100, Level.FAILS),
+        (FailOn.CYCLES, 900, Level.FINE),
+        (FailOn.REGRESSION, 1100, Level.FINE),
+        (FailOn.SLOWER, 1100, Level.FINE),
+    ],
+)
+def test_more_estimated_cycles_fail_where_that_is_asked_for(
+    fail_on: FailOn, cycles: int, expected: Level
+) -> None:
+    """Never by default: they are an estimate."""
+    base, new = (counted(BASE, cycles=EstimatedCycles("a", (each,) * 3)) for each in (1000, cycles))
+    found = comparison(difference(base, new, verdict=Verdict.SAME))
 
     assert [expected] == [finding.level for finding in apply_limits(found, None, fail_on).findings]

@@ -17,6 +17,7 @@ from instruction_counts.analysis.verdicts.sides import side_of
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report.cases import name_of, selector
@@ -236,6 +237,35 @@ def in_turns(base: int | None, new: int | None, *ratios: float) -> Comparison:
 )
 def test_times_in_turns_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
     """They do not change it; where the two disagree, that is said."""
+    assert 1 == " ".join(" ".join(shown(found)).replace("  ", " ").split()).count(said)
+
+
+def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
+    """A case with these cycles in each of three layouts, of which data makes ten each time."""
+    cycles = [EstimatedCycles("a", (each,) * 3) for each in (base, new)]
+    metrics = [{"l1_data_misses": each // 10, "mispredictions": 5} for each in (base, new)]
+    return of_one(
+        counted(1000, cycles=cycles[0], metrics=metrics[0]),
+        counted(1000 + more, cycles=cycles[1], metrics=metrics[1]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            estimated(2000, 2200),
+            "in all memory layouts base new change % cycles add · C++ 1,000 1,000 0 0% +10.00%",
+        ),
+        (estimated(2000, 1800, more=100), "-10.00% why cycles: 2,000 → 1,800"),
+        (estimated(2000, 2200), "first-level misses of data: 200 → 220"),
+        (estimated(2000, 2001, more=100), "+100 +10.00% = why +100 at::native::add"),
+        (estimated(2000, 2200), "1 case: 1 same estimated cycles: 1 more"),
+        (estimated(2000, 2001), "estimated cycles: 1 no difference above 2% No case"),
+    ],
+)
+def test_estimated_cycles_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
+    """They do not change it."""
     assert 1 == " ".join(" ".join(shown(found)).replace("  ", " ").split()).count(said)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     Failure,
@@ -79,6 +80,16 @@ def test_what_was_not_measured_has_no_column_and_is_not_explained() -> None:
     assert "Instructions per iteration (~: inexact)" == untimed[-2]
     assert "Median time ± interquartile range" == uncounted[-2]
     assert "No case was measured." == shown(make_run())[-1]
+
+
+def test_estimated_cycles_have_a_column_with_half_their_range() -> None:
+    """They differ between layouts of memory, and are never exact."""
+    cycles = EstimatedCycles("a", (1900, 2000, 2100))
+    outcome = counted(1000, cycles=cycles, metrics={"cycles": 2000})
+    text = " ".join(" ".join(shown(make_run(make_record("add", outcome=outcome)))).split())
+
+    assert "instr est. cycles" in text
+    assert "1,000 2,000 ±5%" in text
 
 
 def test_each_case_has_a_row() -> None:

@@ -13,13 +13,16 @@ import pytest
 from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.builds.files import files_of
 from instruction_counts.core.facts import Operator
+from instruction_counts.core.labels import ONCE, WARM_LOOP
 from instruction_counts.core.types import Case, Language
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.local_lanes import lanes_named, register, unregister
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
+from instruction_counts.session.measuring import remaining
 from instruction_counts.storage.store import Store
 from tests.fakes import (
     BUILD,
@@ -29,6 +32,8 @@ from tests.fakes import (
     FakeEngine,
     failed,
     make_case,
+    make_record,
+    make_run,
 )
 from tests.session.fakes import fake_engines, runner_of
 
@@ -66,6 +71,38 @@ def test_builds_take_turns() -> None:
         for case in CASES
         for build in builds
     ] == orders
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "expected"),
+    [
+        (WARM_LOOP, {"metrics": ("cycles",)}, True),
+        (WARM_LOOP, {}, False),
+        (WARM_LOOP, {"metrics": ("cycles",), "counts": False}, False),
+        (ONCE, {"metrics": ("cycles",)}, False),
+    ],
+)
+def test_cycles_are_estimated_of_what_is_repeated_and_counted(
+    kind: str, settings: dict[str, Any], expected: bool
+) -> None:
+    """They need windows, and a build that can count."""
+    case = attrs.evolve(PYTHON, timer_args=attrs.evolve(PYTHON.timer_args, kind=kind))
+    (order,) = planned([case], {}, **settings)
+
+    assert expected is order.asks_for_cycles
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"metrics": ("cycle",)}, '"cycle" is no metric to ask for'),
+        ({"metrics": ("cycles",), "engine": "timer"}, "requires the fork engine"),
+    ],
+)
+def test_metrics_that_cannot_be_taken_are_refused(settings: dict[str, Any], message: str) -> None:
+    """They would be absent without a word."""
+    with pytest.raises(UsageError, match=message):
+        MeasurementSettings(**settings)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +222,17 @@ def test_an_engine_is_checked_for_what_is_left_to_measure(
 
     assert expected == engine.checked
     assert 2 == len(resumed.run.cases)
+
+
+@pytest.mark.parametrize(("cycles", "expected"), [(None, 1), (EstimatedCycles("a", (9, 9)), 0)])
+def test_a_case_without_the_cycles_that_are_asked_for_is_measured_again(
+    cycles: EstimatedCycles | None, expected: int
+) -> None:
+    """A resumed run has what was asked for this time."""
+    orders = planned([PYTHON], {}, metrics=("cycles",), times=False)
+    done = make_run(make_record("a", outcome=attrs.evolve(OK, cycles=cycles)))
+
+    assert expected == len(remaining(orders, done))
 
 
 @pytest.mark.parametrize(

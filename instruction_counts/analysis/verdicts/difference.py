@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
+from instruction_counts.analysis.verdicts.cycles import CyclesChange, cycles_change
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, compare_outputs
 from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.core.types import CaseKey, Language
@@ -180,6 +181,11 @@ class Difference:
     def time(self) -> TimeChange | None:
         """The change of the wall times; None where a side has none."""
         return time_change(self.base, self.new)
+
+    @property
+    def cycles(self) -> CyclesChange | None:
+        """The change of the estimated cycles; None where a side has none."""
+        return cycles_change(self.base, self.new)
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:

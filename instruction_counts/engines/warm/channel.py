@@ -79,7 +79,8 @@ def place_of(build: Build, profile: Profile, program: Path = HOME) -> Path:
 
 
 def _of_profile(profile: Profile) -> tuple[str, ...]:
-    return profile.allocator, profile.pinned_isa, profile.device
+    machine = "" if profile.machine is None else profile.machine.identity
+    return profile.allocator, profile.pinned_isa, profile.device, machine
 
 
 def _state_of(program: Path) -> str:

@@ -12,6 +12,7 @@ import pytest
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.warm import channel
 
 BUILD = Build("base", "/usr/bin/python3")
@@ -72,6 +73,7 @@ def test_a_build_of_another_name_is_the_same_build() -> None:
         (attrs.evolve(BUILD, env={"OMP_NUM_THREADS": "1"}), Profile()),
         (BUILD, Profile(allocator="system")),
         (BUILD, Profile(pinned_isa="avx2")),
+        (BUILD, Profile(machine=read_machine())),
     ],
 )
 def test_what_a_server_inherits_tells_it_from_others(build: Build, profile: Profile) -> None:

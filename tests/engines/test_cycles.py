@@ -1,0 +1,131 @@
+"""Estimated cycles: the formula, what windows say, and what a case is simulated in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+import pytest
+
+from instruction_counts.domain.metrics import OF_CYCLES
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.cycles import LAYOUTS, CaseCycles, amounts_of, per_run
+from instruction_counts.engines.machine import read_machine
+from instruction_counts.engines.warm.client import Server
+from tests.fakes import make_case
+
+EVENTS = (
+    "Ir",
+    "Dr",
+    "Dw",
+    "I1mr",
+    "D1mr",
+    "D1mw",
+    "ILmr",
+    "DLmr",
+    "DLmw",
+    "Bc",
+    "Bcm",
+    "Bi",
+    "Bim",
+)
+ONCE = dict.fromkeys(EVENTS, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "cycles", "metric"),
+    [
+        ("Ir", 1, None),
+        ("I1mr", 10, "l1_instruction_misses"),
+        ("D1mr", 10, "l1_data_misses"),
+        ("D1mw", 10, "l1_data_misses"),
+        ("ILmr", 100, "last_level_misses"),
+        ("DLmr", 100, "last_level_misses"),
+        ("DLmw", 100, "last_level_misses"),
+        ("Bcm", 10, "mispredictions"),
+        ("Bim", 10, "mispredictions"),
+        ("Dr", 0, None),
+        ("Bc", 0, None),
+    ],
+)
+def test_each_event_costs_what_kcachegrind_says(event: str, cycles: int, metric: str) -> None:
+    """One more of it is one more of its metric."""
+    more = {**ONCE, event: 2.0}
+    before, after = amounts_of(ONCE), amounts_of(more)
+
+    assert cycles == after["cycles"] - before["cycles"]
+    assert [metric] == [name for name in [metric] if name is None or after[name] > before[name]]
+
+
+def test_a_simulation_has_each_of_its_metrics() -> None:
+    """And no other: comparisons and tables ask for these."""
+    assert {metric.name for metric in OF_CYCLES} == {*amounts_of(ONCE)}
+
+
+def test_cycles_are_rounded_last_and_nothing_is_negative() -> None:
+    """Four tenths of a miss cost four cycles; next to nothing, less that of a loop, is nothing."""
+    found = amounts_of({**dict.fromkeys(EVENTS, 0.0), "Ir": 7.0, "D1mr": 0.4, "Bcm": -0.01})
+
+    assert (11, 0, 0) == (found["cycles"], found["l1_data_misses"], found["mispredictions"])
+
+
+def dump(folder: Path, name: str, instructions: int, misses: int) -> str:
+    """A dump with so many events, the others being left out or 0; its name."""
+    numbers = {**dict.fromkeys(EVENTS[:5], 0), "Ir": instructions, "D1mr": misses}
+    totals = " ".join(map(str, numbers.values()))
+    text = f"# callgrind format\nevents: {' '.join(EVENTS)}\nfn=f\n1 {totals}\ntotals: {totals}\n"
+    (folder / f"{name}-01").write_text(text)
+    return name
+
+
+def windows_of(folder: Path, name: str, instructions: int, misses: int) -> list[dict[str, Any]]:
+    """Windows of 10 and 20 iterations, each with as much around them."""
+    return [
+        {
+            "runs": runs,
+            "dump": dump(folder, f"{name}.{number}", 500 + runs * instructions, 3 + runs * misses),
+        }
+        for number, runs in enumerate((10, 20, 10, 20))
+    ]
+
+
+def test_what_surrounds_the_loop_is_no_part_of_an_iteration(tmp_path: Path) -> None:
+    """Such as the caches that a window finds."""
+    found = per_run(windows_of(tmp_path, "cg.7", 100, 6), tmp_path)
+
+    assert (100.0, 6.0, 0.0) == (found["Ir"], found["D1mr"], found["Bim"])
+
+
+@attrs.define
+class FakeServer:
+    """Simulates its first task, which is the empty loop, as 5 instructions, and others as 100."""
+
+    folder: Path
+    layouts: list[int] = attrs.field(factory=list)
+    """Of all tasks, in their order."""
+
+    def run(self, task: Mapping[str, Any], *_: object) -> dict[str, Any]:
+        """The answer of a child; each layout has a miss more than the one before."""
+        layout = task["layout"]
+        instructions = 100 if self.layouts else 5
+        misses = layout if self.layouts else 0
+        self.layouts.append(layout)
+        pid = len(self.layouts)
+        name = f"dumps/cg.{pid}"
+        return {"windows": windows_of(self.folder, name, instructions, misses), "pid": pid}
+
+
+def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -> None:
+    """Cycles of all layouts are kept, of all else the median; no dump is left."""
+    (tmp_path / "dumps").mkdir()
+    server = FakeServer(tmp_path)
+    cycles = CaseCycles(cast("Server", server), cast("Compiler", None), read_machine())
+
+    found, medians = cycles.of(make_case(), server.run)
+
+    assert [0, *range(LAYOUTS)] == server.layouts
+    assert tuple(95 + 10 * layout for layout in range(LAYOUTS)) == found.layouts
+    assert (read_machine().identity, 1) == (found.machine, medians["l1_data_misses"])
+    assert [] == [*(tmp_path / "dumps").iterdir()]
