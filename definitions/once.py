@@ -115,7 +115,6 @@ _ONCE: Definition = {
         "nested functions": _traced(_NESTED),
         "symbolic sizes": _traced(_SIZES, options='backend="eager", dynamic=True'),
         "100 additions, AOTAutograd": _traced(_CHAIN, options='backend="aot_eager"'),
-        "100 additions, Inductor": _generated(_CHAIN),
         "product and reductions, Inductor": _generated(_SOFTMAX),
         "export": GroupedOnce("torch.export.export(model, (x,))", _MLP, _TRACES),
     },
