@@ -38,7 +38,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
 PROTOCOL_VERSION = 1
-ARTEFACT_PATH = "@TORCHSCRIPT_MODEL_PATH@"
+ARTEFACT_PATH = "@ARTEFACT_PATH@"
 """Stands in a setup for the file that was made for a case; part of what identifies its code."""
 CACHES = "TORCHINDUCTOR_CACHE_DIR"
 """Names the folder where torch.compile keeps what it made; that of a case is its own."""

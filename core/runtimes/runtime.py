@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # which is made of runtimes
 Grouped: TypeAlias = "GroupedBenchmark"
 """A group of benchmarks as a runtime sees it."""
 
-ARTEFACT_PATH = "@TORCHSCRIPT_MODEL_PATH@"
+ARTEFACT_PATH = "@ARTEFACT_PATH@"
 """Stands in a setup for the file of the artefact, which the worker makes.
 
 The text is part of what identifies the code of a case.

@@ -71,7 +71,7 @@ def _code_lines(case: Case) -> Iterator[Line]:
     args = case.timer_args
     head = {
         "definition": case.definition_hash,
-        "TorchScript model (made inside the build)": case.model_source,
+        "artefact (made inside the build)": case.model_source,
         "counted": "" if args.kind == WARM_LOOP else args.kind,
         "imported before": "" if args.imports == TORCH else ", ".join(args.imports) or "nothing",
     }

@@ -88,7 +88,7 @@ import math
 x = torch.ones((1,))
 w = torch.ones((1,), requires_grad=True)
 
-jit_model = torch.jit.load("@TORCHSCRIPT_MODEL_PATH@")
+jit_model = torch.jit.load("@ARTEFACT_PATH@")
 
 # The profiling executor specialises during the first calls.
 for _ in range(3):
@@ -98,7 +98,7 @@ auto x = torch::ones({1});
 auto w = torch::ones({1});
 w.set_requires_grad(true);
 
-auto jit_model = torch::jit::load("@TORCHSCRIPT_MODEL_PATH@");
+auto jit_model = torch::jit::load("@ARTEFACT_PATH@");
 
 // The profiling executor specialises during the first calls.
 for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {

@@ -27,10 +27,10 @@ def test_both_languages_load_the_package_of_the_python_statement() -> None:
     python, cpp = _exported(group)
 
     assert "y = exported(x)" == python.timer_args.stmt
-    assert 'AOTIModelPackageLoader("@TORCHSCRIPT_MODEL_PATH@", ' in python.timer_args.setup
+    assert 'AOTIModelPackageLoader("@ARTEFACT_PATH@", ' in python.timer_args.setup
     assert "auto y = exported.run(std::vector<at::Tensor>{x});" == cpp.timer_args.stmt
     assert cpp.timer_args.setup.endswith(
-        'torch::inductor::AOTIModelPackageLoader exported("@TORCHSCRIPT_MODEL_PATH@");'
+        'torch::inductor::AOTIModelPackageLoader exported("@ARTEFACT_PATH@");'
     )
     assert "model_package_loader.h>" in cpp.timer_args.global_setup
     assert python.model_source == cpp.model_source
