@@ -17,11 +17,13 @@ from instruction_counts.domain.metrics import CYCLES, Amounts
 from instruction_counts.engines.callgrind import read_events
 from instruction_counts.engines.counting import FIRST_THREAD
 from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.engine import Notice
 from instruction_counts.engines.fork_counts import Child, Once, empty_loop
 from instruction_counts.engines.fork_processes import remove_dumps
 from instruction_counts.engines.kinds import WARM
 from instruction_counts.engines.machine import Machine
 from instruction_counts.engines.warm.client import Server
+from instruction_counts.system.worker_process import WorkerError
 
 LAYOUTS = 3
 """In how many memory layouts of the server that is there a case is simulated."""
@@ -53,25 +55,32 @@ def amounts_of(events: Mapping[str, float]) -> Amounts:
 class CaseCycles:
     """What ``server`` simulates of a case, less what the same number of empty loops costs."""
 
-    def __init__(self, server: Server, compiler: Compiler, machine: Machine) -> None:
-        self._server, self._machine = server, machine
+    def __init__(
+        self, server: Server, compiler: Compiler, machine: Machine, notice: Notice
+    ) -> None:
+        self._server, self._machine, self._notice = server, machine, notice
         self._loops = Once(
             lambda language: self._events(empty_loop(server, compiler, language), (), 0)
         )
 
     def of(
         self, case: Case, run: Child, lookups: Sequence[Any] = ()
-    ) -> tuple[EstimatedCycles, Amounts]:
+    ) -> tuple[EstimatedCycles | None, Amounts]:
         """Simulate ``case``: its cycles, and the median of each metric.
 
-        ``run`` carries out tasks for it; ``lookups`` are as for counts.
+        ``run`` carries out tasks for it; ``lookups`` are as for counts. Where the case fails, as
+        when it takes too long here, there is a notice and nothing else: its count stays.
 
         Raises:
-            WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
+            WorkerError, ServerStartError, CompileError: the empty loop fails.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
         loop: Mapping[str, float] = self._loops.get(case.autolabels.language)
-        found = (self._events(run, lookups, layout) for layout in range(LAYOUTS))
+        try:
+            found = [self._events(run, lookups, layout) for layout in range(LAYOUTS)]
+        except WorkerError as error:
+            self._notice(f"{case.title} has no estimated cycles: {error}")
+            return None, Amounts({})
         layouts = [
             amounts_of({event: number - loop[event] for event, number in events.items()})
             for events in found

@@ -414,7 +414,8 @@ class ForkEngine:
 
     @cached_property
     def _simulating(self) -> CaseCycles:
-        return CaseCycles(self._cycles, self._compiler, self._profile.machine or read_machine())
+        machine = self._profile.machine or read_machine()
+        return CaseCycles(self._cycles, self._compiler, machine, self._notice)
 
     def _times_of(self, attempt: _Attempt) -> Times:
         task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}

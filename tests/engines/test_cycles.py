@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import attrs
 import pytest
 
 from instruction_counts.domain.metrics import OF_CYCLES
+from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cycles import LAYOUTS, CaseCycles, amounts_of, per_run
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.warm.client import Server
+from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import make_case
 
 EVENTS = (
@@ -117,14 +119,39 @@ class FakeServer:
         return {"windows": windows_of(self.folder, name, instructions, misses), "pid": pid}
 
 
+def simulating(server: FakeServer) -> tuple[CaseCycles, list[str]]:
+    """What simulates on a server, and the notices that it gives."""
+    notices: list[str] = []
+    made = CaseCycles(
+        cast("Server", server), cast("Compiler", None), read_machine(), notices.append
+    )
+    return made, notices
+
+
+def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path) -> None:
+    """It was counted before, and stays so."""
+    (tmp_path / "dumps").mkdir()
+    cycles, notices = simulating(FakeServer(tmp_path))
+
+    def too_slow(_: Mapping[str, Any]) -> NoReturn:
+        raise WorkerError(Failure(FailureKind.TIMEOUT, "no answer in 60 s"))
+
+    found, medians = cycles.of(make_case(), too_slow)
+
+    assert (None, {}) == (found, {**medians})
+    assert [f"{make_case().title} has no estimated cycles: no answer in 60 s"] == notices
+
+
 def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -> None:
     """Cycles of all layouts are kept, of all else the median; no dump is left."""
     (tmp_path / "dumps").mkdir()
     server = FakeServer(tmp_path)
-    cycles = CaseCycles(cast("Server", server), cast("Compiler", None), read_machine())
+    cycles, notices = simulating(server)
 
     found, medians = cycles.of(make_case(), server.run)
 
+    assert found is not None
+    assert not notices
     assert [0, *range(LAYOUTS)] == server.layouts
     assert tuple(95 + 10 * layout for layout in range(LAYOUTS)) == found.layouts
     assert (read_machine().identity, 1) == (found.machine, medians["l1_data_misses"])
