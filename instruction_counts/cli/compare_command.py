@@ -18,6 +18,7 @@ from instruction_counts.cli.options import limit_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.metrics import CYCLES
 from instruction_counts.gate.gate import FailOn, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.comparison import comparison_document
@@ -63,7 +64,7 @@ def compare_command(
         measured = sum(isinstance(side, Build) for side in sides)
         refuse_measuring(asked, "Drop it, or name a build.", builds=measured)
         judges_cycles = FailOn(fail_on) is FailOn.CYCLES
-        if judges_cycles and measured and not asked.how.settings.metrics:
+        if judges_cycles and measured and CYCLES.name not in asked.how.settings.metrics:
             raise UsageError("--fail-on cycles: none are estimated", "Add --metrics cycles.")
         compared = compare_sides(sides[0], sides[1], asked.how, runs, console)
     if judges_cycles and not any(case.cycles for case in compared.comparison.differences):

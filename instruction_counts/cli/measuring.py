@@ -25,6 +25,7 @@ from instruction_counts.cli.shards import balanced_options, sharded_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.metrics import CYCLES
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.registry import DEFAULT, engines, require_profile
@@ -70,7 +71,8 @@ _SIMULATED = (
     choice(
         "--metrics",
         METRICS,
-        "Also estimate cycles: caches and branches are simulated, in several memory layouts.",
+        "Also estimate cycles, by simulating caches in several memory layouts; or read the "
+        "processor's counters while a case runs natively.",
         multiple=True,
     ),
     option(
@@ -112,9 +114,9 @@ def _measuring(**given: Any) -> MeasurementSettings:
     settings = MeasurementSettings(**given)
     if not (settings.counts or settings.times):
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
-    if settings.metrics and not settings.counts:
+    if CYCLES.name in settings.metrics and not settings.counts:
         raise UsageError("--metrics cycles and --no-counts exclude each other", "Drop one.")
-    if settings.machine is not None and not settings.metrics:
+    if settings.machine is not None and CYCLES.name not in settings.metrics:
         raise UsageError("--machine: no cycles are estimated", "Add --metrics cycles.")
     if settings.pin_isa:
         require_profile(settings.engine, "--pin-isa")

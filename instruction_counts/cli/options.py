@@ -130,7 +130,7 @@ def _modes(flags: str, modes: type[Mode], meaning: str) -> Decorator:
     return choice(
         flags,
         known,
-        f"{meaning}: {', '.join(known)}.",
+        f"{', '.join(known)}.",
         metavar=meaning.upper(),
         multiple=True,
         callback=lambda _context, _option, names: tuple(known[name].value for name in names),

@@ -386,7 +386,7 @@ def _samples(orders: Sequence[WorkOrder]) -> tuple[WorkOrder, ...]:
         (
             *(order.build.name, order.case.autolabels, order.case.timer_args.kind),
             *(order.counts, order.times, order.output, order.executed, bool(order.refusal)),
-            *(order.beside is not None, order.cycles),
+            *(order.beside is not None, order.cycles, order.hardware),
         ): order
         for order in orders
     }

@@ -150,9 +150,32 @@ OF_CYCLES = (
 )
 """Medians over memory layouts, where they are asked for; see `domain.cycles`."""
 
+HARDWARE = "hardware"
+"""What is asked for to have these."""
+_COUNTERS = "the processor's counters, outside of the kernel"
+OF_HARDWARE = tuple(
+    Metric(
+        *(f"native_{unit}", f"native {unit}", unit, _COUNTERS),
+        exact=False,
+        heading=heading,
+        has_column=True,
+    )
+    for unit, heading in (("instructions", "native instr"), ("cycles", "native cycles"))
+)
+"""Of native execution, where the kernel lets counters be read."""
+
 _METRICS = Registry(
     "metric",
     *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
-    *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS, *OF_CUDA, *OF_CYCLES),
+    *(
+        BYTECODES,
+        OPERATOR_CALLS,
+        GUARDS,
+        GRAPH_BREAKS,
+        RECOMPILATIONS,
+        *OF_CUDA,
+        *OF_CYCLES,
+        *OF_HARDWARE,
+    ),
 )
 register, unregister, metrics = _METRICS.register, _METRICS.unregister, _METRICS.entries

@@ -55,6 +55,8 @@ class WorkOrder:
     """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
     cycles: bool = False
     """Whether cycles are estimated, too, where instructions are counted and the engine can."""
+    hardware: bool = False
+    """Whether the processor's counters are read, too, where the kernel and the engine can."""
     layout: int = 0
     """The memory layout that it is counted in, where the engine has several; 0 is the usual one."""
     beside: Build | None = None

@@ -159,6 +159,7 @@ class ForkEngine:
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._artefacts = Once(self._make_artefact)
+        self._refusals = Once(self._notice)
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
 
@@ -376,6 +377,8 @@ class ForkEngine:
         used, reason = self._resources_of(attempt) if is_warm else ({}, None)
         observed = self._observed(attempt)
         metrics = {**used, **self._metrics_of_tasks(attempt)}
+        if order.hardware and is_warm:
+            metrics |= self._hardware_of(attempt)
         executed = None
         if order.executed and observed:
             executed = cattrs.structure(observed["executed"], Executed)
@@ -411,6 +414,17 @@ class ForkEngine:
             cycles=cycles,
             metrics=Amounts({**counted.metrics, **metrics}),
         )
+
+    def _hardware_of(self, attempt: _Attempt) -> Mapping[str, Any]:
+        """What the processor counts; nothing, which is said once, where it may not be read."""
+        answer = attempt.try_to_run(self._times, "hardware")
+        if reason := answer.get("refused"):
+            self._refusals.get(
+                f"The processor's counters cannot be read: {reason}. Many virtual machines have "
+                "none; elsewhere, kernel.perf_event_paranoid has to be 2 or less."
+            )
+        found: Mapping[str, Any] = answer.get("metrics", {})
+        return found
 
     @cached_property
     def _simulating(self) -> CaseCycles:

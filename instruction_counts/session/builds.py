@@ -19,7 +19,7 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.metrics import CYCLES
+from instruction_counts.domain.metrics import CYCLES, HARDWARE
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.shards import MeasuredShard
@@ -41,7 +41,7 @@ from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import sweep
 
-METRICS = (CYCLES.name,)
+METRICS = (CYCLES.name, HARDWARE)
 """What can be asked for beside counts and times."""
 _TIMEOUT_S = 600.0
 
@@ -66,7 +66,7 @@ class MeasurementSettings:
     counts: bool = True
     times: bool = True
     metrics: tuple[str, ...] = ()
-    """What is measured beside counts, times and what comes with them: ``cycles``."""
+    """What is measured beside counts, times and what comes with them: of `METRICS`."""
     machine: Machine | None = None
     """Whose caches are simulated for estimated cycles; None: those of the packaged file."""
     keeps_servers: bool = True
@@ -194,6 +194,7 @@ class BuildRunner:
                 output=True,
                 executed=settings.counts or case.timer_args.kind == ONCE,
                 cycles=CYCLES.name in settings.metrics,
+                hardware=HARDWARE in settings.metrics,
                 resources=isinstance(case.subject, Operator) if resources is None else resources,
             )
             for requirement in lacks:

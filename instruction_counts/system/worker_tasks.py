@@ -62,6 +62,7 @@ _TASKS = Registry(
     _task("artefact", "artefacts", in_child=True),
     _task("output", "outputs", in_child=True),
     _task("resources", "resources", in_child=True),
+    _task("hardware", "hardware", in_child=True),
     _task("executed", "executed", in_child=True),
     _task("cuda_calls", "cuda_calls", in_child=True),
     _task("compiled", "artefacts", in_child=True),

@@ -487,6 +487,25 @@ def test_a_stride_that_leaves_the_cache_costs_cycles_and_no_instructions(lab: La
     assert max(near.cycles.layouts) + 1000 <= min(far.cycles.layouts)
 
 
+def test_the_processors_counters_are_read_or_refused_once_with_the_reason(lab: Lab) -> None:
+    """Whatever this machine has, for a case in each language."""
+    notices: list[str] = []
+    loop = cpp("for (int at = 0; at < 1000; ++at) seen = at;", "volatile int seen;")
+    cases = python("sum(range(1000))"), loop
+    with (
+        contextlib.closing(make_engine(lab.facts, lab.cache, notices)) as engine,
+        tempfile.TemporaryDirectory() as folder,
+        lent(1) as cores,
+    ):
+        orders = [WorkOrder(of, BUILD, counts=False, times=False, hardware=True) for of in cases]
+        outcomes = [engine.measure(order, cores, Path(folder)) for order in orders]
+
+    assert [Status.OK] * 2 == [outcome.status for outcome in outcomes]
+    read = [outcome.metrics.get("native_instructions", 0) > 1000 for outcome in outcomes]
+    refused = [notice for notice in notices if "kernel.perf_event_paranoid" in notice]
+    assert ([True, True], 0) == (read, len(refused)) or ([False, False], 1) == (read, len(refused))
+
+
 PLACED = python(
     "pass", "kept = object(), [bytearray(9000) for _ in range(9)]; raise OSError(id(kept[0]))"
 )

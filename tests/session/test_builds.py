@@ -92,6 +92,13 @@ def test_cycles_are_estimated_of_what_is_repeated_and_counted(
     assert expected is order.asks_for_cycles
 
 
+def test_counters_of_the_processor_are_read_where_they_are_asked_for() -> None:
+    """Also where nothing is counted."""
+    orders = planned([PYTHON], {}, metrics=("hardware",), counts=False)
+
+    assert [True] == [order.hardware for order in orders]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
