@@ -18,11 +18,13 @@ from instruction_counts.core.signature import assign
 _HEADER = "torch/csrc/inductor/aoti_package/model_package_loader.h"
 
 # Code for Valgrind, which has AVX2, whatever this machine has. Precompiled headers of Inductor lie
-# outside of our folders, whatever the variable says.
+# outside of our folders, whatever the variable says. A package is linked with the libtorch of its
+# build: that of the system, in one folder with Python's library, would be found first.
 _SAVING = """
 def save(path):
     import os
     import platform
+    import sysconfig
 
     import torch
 
@@ -43,6 +45,8 @@ def save(path):
     )
     folder = os.path.dirname(os.path.abspath(path))
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "inductor")
+    libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
+    sysconfig.get_config_vars()["LIBDIR"] = libraries
     with torch.no_grad():
         made = torch.export.export(module, inputs, dynamic_shapes=varying)
         torch._inductor.aoti_compile_and_package(

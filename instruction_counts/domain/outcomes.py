@@ -59,8 +59,9 @@ class Failure:
         """One line for tables."""
         where = f"   ({self.place}: {self.code})" if self.code else ""
         first, *below = self.message.splitlines() or [self.kind.value]
-        if first.endswith(": "):  # what TorchScript says begins below the name of the exception
-            first += next((line.strip() for line in below if line.strip()), "")
+        if first.rstrip().endswith(":"):  # what TorchScript and Dynamo have to say begins below
+            said = next((line.strip() for line in below if line.strip()), "")
+            first = f"{first.rstrip()} {said}"
         return f"{first}{where}"
 
 

@@ -28,6 +28,10 @@ def test_a_record_has_the_identity_of_its_case() -> None:
         (Failure(FailureKind.EXIT, "died"), "died"),
         (Failure(FailureKind.EXIT, "first\nsecond"), "first"),
         (Failure(FailureKind.EXCEPTION, "E: \n\n  bad value:\n  x"), "E: bad value:"),
+        (
+            Failure(FailureKind.EXCEPTION, "E: it raised:\nF: bad value"),
+            "E: it raised: F: bad value",
+        ),
         (Failure(FailureKind.EXCEPTION, "E: "), "E: "),
         (Failure(FailureKind.TIMEOUT, ""), "timeout"),
         (
