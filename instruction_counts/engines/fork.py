@@ -280,6 +280,7 @@ class ForkEngine:
                     *(self._facts, self._compiler, profile, self._notice),
                     *(needs.prepared_by, needs.imports),
                 )
+                other._refusals = self._refusals  # what was said is not said again
                 self._others[needs] = other
                 if self._is_closed:
                     other.close()
