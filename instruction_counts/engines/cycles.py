@@ -14,6 +14,7 @@ from typing import Any
 from instruction_counts.core.types import Case
 from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.metrics import CYCLES, Amounts
+from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.engines.callgrind import read_events
 from instruction_counts.engines.counting import FIRST_THREAD
 from instruction_counts.engines.cpp.compiler import Compiler
@@ -72,13 +73,15 @@ class CaseCycles:
         when it takes too long here, there is a notice and nothing else: its count stays.
 
         Raises:
-            WorkerError, ServerStartError, CompileError: the empty loop fails.
+            WorkerError, ServerStartError, CompileError: the empty loop fails, or the server ends.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
         loop: Mapping[str, float] = self._loops.get(case.autolabels.language)
         try:
             found = [self._events(run, lookups, layout) for layout in range(LAYOUTS)]
         except WorkerError as error:
+            if error.failure.kind in {FailureKind.EXIT, FailureKind.SIGNAL}:
+                raise  # the server ended: with the run, or another try finds a new one
             self._notice(f"{case.title} has no estimated cycles: {error}")
             return None, Amounts({})
         layouts = [

@@ -142,6 +142,20 @@ def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path
     assert [f"{make_case().title} has no estimated cycles: no answer in 60 s"] == notices
 
 
+def test_a_server_that_ends_is_for_another_try(tmp_path: Path) -> None:
+    """As where the run ends: nothing is said of the case."""
+    (tmp_path / "dumps").mkdir()
+    cycles, notices = simulating(FakeServer(tmp_path))
+
+    def ended(_: Mapping[str, Any]) -> NoReturn:
+        raise WorkerError(Failure(FailureKind.EXIT, "the server ended"))
+
+    with pytest.raises(WorkerError):
+        cycles.of(make_case(), ended)
+
+    assert [] == notices
+
+
 def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -> None:
     """Cycles of all layouts are kept, of all else the median; no dump is left."""
     (tmp_path / "dumps").mkdir()
