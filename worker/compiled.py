@@ -59,6 +59,9 @@ def prepare(rehearsal: str) -> Callable[[], None]:
 
     wake = _held_still()
     torch.set_num_threads(1)  # a pool of threads would not outlive a fork, either
+    # Autograd starts a thread for each device that there is, and no child could use it after that.
+    # A build with CUDA pretends to have 8 once something was traced, so that it looks before.
+    torch.ones(1, requires_grad=True).sum().backward()
     # A torch without it, or without a C++ compiler: the cases say so.
     with contextlib.suppress(Exception):
         _pin()
