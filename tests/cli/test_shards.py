@@ -122,6 +122,7 @@ def test_the_example_workflow_merges_and_checks(folder: Path, program: Program) 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@pytest.mark.thorough
 def test_measured_shards_have_the_counts_of_one_run(
     folder: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ CASES = [
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_every_python_case_runs() -> None:
     """Each case is set up and run twice, scripted ones with their saved and loaded model.
 

@@ -388,6 +388,7 @@ os.register_at_fork(before=free_in_another_order)
 """
 
 
+@pytest.mark.thorough
 def test_what_a_server_frees_at_each_fork_moves_nothing(lab: Lab, tmp_path: Path) -> None:
     """As torch 2.15 does: what a case allocates first would lie elsewhere in each child."""
     (tmp_path / "sitecustomize.py").write_text(_AT_FORK, encoding="utf-8")
@@ -468,6 +469,7 @@ def test_some_objects_are_new_to_the_collector(lab: Lab) -> None:
     assert Status.OK == lab.measure(python(stmt, "import gc")).status
 
 
+@pytest.mark.thorough
 def test_a_stride_that_leaves_the_cache_costs_cycles_and_no_instructions(lab: Lab) -> None:
     """The same loads: of lines that follow one another, or of lines that share a set."""
     setup = "std::vector<char> x(1 << 20); volatile char seen; volatile int stride = {};"
@@ -511,6 +513,7 @@ PLACED = python(
 )
 
 
+@pytest.mark.thorough
 def test_each_layout_of_a_server_places_objects_elsewhere(lab: Lab) -> None:
     """The same layout at the same place."""
     places = [

@@ -159,6 +159,7 @@ BENCHMARKS = {
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_toys_are_measured_by_the_fork_engine(program: Program, folder: Path) -> None:
     """A runtime with an artefact, a kind without windows, and a metric that a task takes.
 

@@ -250,6 +250,7 @@ def cells_of(page: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@pytest.mark.thorough
 def test_the_notebook_of_the_docs(
     shell: InteractiveShell,
     tmp_path: Path,

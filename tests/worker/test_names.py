@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_what_the_standard_suite_looks_up_has_slots_of_its_own() -> None:
     """Nearly all; versions of Python and torch differ by some names."""
     child = subprocess.run(
