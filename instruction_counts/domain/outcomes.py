@@ -163,7 +163,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 @attrs.frozen
 class FunctionCost:
-    """Instructions of one function over the ``runs`` of a `FunctionCosts`."""
+    """What one function costs over the ``runs`` of a `FunctionCosts`."""
 
     library: str
     file: str
@@ -182,7 +182,7 @@ class CallCost:
     callee: Count
     calls: int
     instructions: int
-    """Inclusive: of the callee and of everything below it."""
+    """Inclusive: of the callee and of everything below it; cycles where costs are these."""
 
 
 @attrs.frozen
@@ -190,7 +190,7 @@ class FunctionCosts:
     """Where the instructions of ``runs`` iterations went, largest first; loop and hooks cancel out.
 
     The exclusive costs add up to the instructions of these runs. ``calls`` is empty where the
-    engine does not tell.
+    engine does not tell. Estimated cycles are laid out likewise.
     """
 
     runs: Positive
@@ -243,6 +243,7 @@ class Details:
     functions: FunctionCosts | None = None
     times_s: tuple[Seconds, ...] = ()
     executed: Executed | None = None
+    cycle_costs: FunctionCosts | None = None
 
 
 @attrs.frozen
@@ -275,18 +276,24 @@ class Outcome:
     """Of two builds that were timed in turns, the same for both; ``times`` are of this one."""
     cycles: EstimatedCycles | None = None
     """What caches and branches cost; None where that was not asked for. ``metrics`` has medians."""
+    cycle_costs: FunctionCosts | None = attrs.field(default=None, repr=False)
+    """Where the cycles of the median layout went; None as for ``functions``."""
 
     @property
     def details(self) -> Details:
         """What is large in it, as far as it is here."""
         times_s = () if self.times is None else self.times.values_s
-        return Details(self.functions, times_s, self.executed)
+        return Details(self.functions, times_s, self.executed, self.cycle_costs)
 
     def with_details(self, details: Details) -> Outcome:
         """The outcome with other details; `Details()` leaves none."""
         times = self.times and attrs.evolve(self.times, values_s=details.times_s)
         return attrs.evolve(
-            self, functions=details.functions, times=times, executed=details.executed
+            self,
+            functions=details.functions,
+            times=times,
+            executed=details.executed,
+            cycle_costs=details.cycle_costs,
         )
 
     @property

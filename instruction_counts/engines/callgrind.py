@@ -1,7 +1,8 @@
 """Profiles in Callgrind's text format, as one dump of a process that we started writes them.
 
-Costs are executed instructions (event ``Ir``) per function. Names keep what Callgrind wrote, except
-that the suffix ``'N`` of a recursion level is removed and all levels of a function are one.
+Costs are executed instructions (event ``Ir``) per function, or a weighted sum of events. Names keep
+what Callgrind wrote, except that the suffix ``'N`` of a recursion level is removed and all levels
+of a function are one.
 
 The file of a function is the one that it is defined in: the cost of code inlined into it from
 another file (``fi=``, ``fe=``) counts as its own. ``callgrind_annotate`` shows such cost under
@@ -13,8 +14,9 @@ whose lines do not add up to it, and a file of several parts, as ``--combine-dum
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -69,19 +71,37 @@ class CallgrindProfile:
     totals: int
     """From ``totals:``, the sum of all cost lines."""
     exclusive: Mapping[Function, int]
-    """Instructions of each function itself; a function without any is left out."""
+    """What each function costs itself; a function without any cost is left out."""
     calls: Mapping[Edge, Calls] = attrs.field(factory=dict)
 
+    @property
+    def inclusive(self) -> Mapping[Function, int]:
+        """What each function costs with all that it calls."""
+        costs = dict(self.exclusive)
+        for (caller, callee), (_, cost) in self.calls.items():
+            if caller != callee:
+                costs[caller] = costs.get(caller, 0) + cost
+        return costs
 
-def read(path: Path) -> CallgrindProfile:
-    """Read a file that has one part.
+
+INSTRUCTIONS: Mapping[str, int] = {"Ir": 1}
+
+
+def read(path: Path, weights: Mapping[str, int] = INSTRUCTIONS) -> CallgrindProfile:
+    """Read a file that has one part; events cost their ``weights``, and others nothing.
 
     Raises:
         CallgrindFormatError: it is damaged, or no such file.
         OSError: it cannot be read.
     """
     content = path.read_bytes()
-    totals, reader = _totals_in(content, path), _Reader()
+    if weights == INSTRUCTIONS:
+        totals, reader = _totals_in(content, path), _Reader()
+    else:
+        events = _known_events(content, path)
+        weighted = [weights.get(event, 0) for event in events]
+        totals = sum(map(operator.mul, weighted, events.values()))
+        reader = _Reader(lambda counts: sum(map(operator.mul, weighted, map(int, counts))))
     for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
         try:
             reader.take(line)
@@ -109,7 +129,11 @@ def read_events(path: Path) -> dict[str, int]:
 
     Simulated caches and branches have events beside ``Ir``, such as ``D1mr``. Raises as `read`.
     """
-    events = _events_in(path.read_bytes())
+    return _known_events(path.read_bytes(), path)
+
+
+def _known_events(content: bytes, path: Path) -> dict[str, int]:
+    events = _events_in(content)
     if "Ir" not in events:
         message = f"{path}: expected an events: line with Ir, and one complete totals: line"
         raise CallgrindFormatError(message)
@@ -141,7 +165,9 @@ def _events_in(content: bytes) -> dict[str, int]:
 class _Reader:
     """Takes the lines one after the other; what is damaged raises what `read` catches."""
 
-    def __init__(self) -> None:
+    def __init__(self, cost_of: Callable[[Sequence[str]], int] | None = None) -> None:
+        self._cost_of = cost_of
+        """The cost of a line from its numbers; None: the first of them."""
         self.exclusive: dict[Function, int] = {}
         self.calls: dict[Edge, Calls] = {}
         self._known: dict[tuple[str, str], str] = {}
@@ -159,7 +185,10 @@ class _Reader:
         """Take a line."""
         if line[:1] in _COST_START:
             fields = line.split()
-            cost = int(fields[1]) if len(fields) > 1 else 0  # nothing may be left out
+            if self._cost_of is not None:
+                cost = self._cost_of(fields[1:])
+            else:
+                cost = int(fields[1]) if len(fields) > 1 else 0  # nothing may be left out
             if self._calls is not None:
                 self._take_call(cost)
             elif self._running is None:

@@ -69,6 +69,20 @@ class Loop:
     functions: Mapping[Function, int] = attrs.field(factory=dict)
     calls: Mapping[Edge, Calls] = attrs.field(factory=dict)
 
+    @classmethod
+    def of(cls, profile: CallgrindProfile, runs: int) -> Loop:
+        """From what ``runs`` iterations cost."""
+        by_function = {key: round(cost / runs) for key, cost in profile.exclusive.items()}
+        by_call = {
+            edge: (round(calls / runs), round(cost / runs))
+            for edge, (calls, cost) in profile.calls.items()
+        }
+        return cls(
+            round(profile.totals / runs),
+            {key: cost for key, cost in by_function.items() if cost},
+            {edge: cost for edge, cost in by_call.items() if any(cost)},
+        )
+
 
 @attrs.frozen
 class Counted:
@@ -76,10 +90,8 @@ class Counted:
 
     instructions: Instructions
     functions: FunctionCosts
-    by_function: Mapping[Function, int]
-    """Exclusive cost over ``functions.runs`` runs, the loop included."""
-    by_call: Mapping[Edge, Calls] = attrs.field(factory=dict)
-    """The same by call."""
+    profile: CallgrindProfile
+    """What ``functions.runs`` runs cost, the loop included."""
     metrics: Amounts = NO_AMOUNTS
 
     def with_others(self, per_run: float) -> Counted:
@@ -132,10 +144,7 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     unit = dumped[0].window.runs
     groups = [[dump for dump in dumped if dump.window.runs == runs] for runs in (unit, 2 * unit)]
     single, double = (min(group, key=lambda dump: dump.instructions) for group in groups)
-    first, second = single.profile, double.profile
-    by_function = _difference(first.exclusive, second.exclusive)
-    by_call = _difference_of_calls(first.calls, second.calls)
-    below = _difference(_inclusive(first), _inclusive(second))
+    profile = less(double.profile, single.profile)
     slopes = [
         (long.instructions - short.instructions) / unit for short, long in zip(*groups, strict=True)
     ]
@@ -152,8 +161,8 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
         name: round((double.window.metrics[name] - amount) / unit)
         for name, amount in single.window.metrics.items()
     }
-    functions = _functions(by_function, below, by_call, unit, loop)
-    return Counted(instructions, functions, by_function, by_call, Amounts(metrics))
+    functions = function_costs(profile, unit, loop)
+    return Counted(instructions, functions, profile, Amounts(metrics))
 
 
 def evaluate_once(answers: Sequence[Mapping[str, Any]], folder: Path) -> Counted:
@@ -174,23 +183,8 @@ def evaluate_once(answers: Sequence[Mapping[str, Any]], folder: Path) -> Counted
         spread=spread,
         varying=_varying(dumped),
     )
-    functions = _functions(profile.exclusive, _inclusive(profile), profile.calls, 1, Loop())
-    return Counted(instructions, functions, profile.exclusive, profile.calls, least.window.metrics)
-
-
-def per_run_loop(counted: Counted) -> Loop:
-    """The cost of an empty loop, as it is subtracted from the cases."""
-    runs = counted.functions.runs
-    by_function = {key: round(cost / runs) for key, cost in counted.by_function.items()}
-    by_call = {
-        edge: (round(calls / runs), round(cost / runs))
-        for edge, (calls, cost) in counted.by_call.items()
-    }
-    return Loop(
-        counted.instructions.per_run,
-        {key: cost for key, cost in by_function.items() if cost},
-        {edge: cost for edge, cost in by_call.items() if any(cost)},
-    )
+    functions = function_costs(profile, 1, Loop())
+    return Counted(instructions, functions, profile, least.window.metrics)
 
 
 def others_in(folder: Path, pid: int) -> int:
@@ -205,44 +199,41 @@ def _varying(windows: Sequence[_Dumped]) -> tuple[str, ...]:
     high = max(windows, key=lambda dump: dump.instructions)
     if low.instructions == high.instructions:
         return ()
-    difference = _difference(low.profile.exclusive, high.profile.exclusive)
+    difference = less(high.profile, low.profile).exclusive
     largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
     return tuple(key.name for key in largest[:3])
 
 
-def _difference(
-    first: Mapping[Function, int], second: Mapping[Function, int]
-) -> dict[Function, int]:
-    """Cost by function in the second window and not in the first."""
-    found = Counter(second)
-    found.subtract(first)
-    return {key: cost for key, cost in found.items() if cost}
+def less(profile: CallgrindProfile, other: CallgrindProfile) -> CallgrindProfile:
+    """What ``profile`` has more than ``other``; a difference may be negative."""
+    exclusive = Counter(profile.exclusive)
+    exclusive.subtract(other.exclusive)
+    return CallgrindProfile(
+        profile.totals - other.totals,
+        {key: cost for key, cost in exclusive.items() if cost},
+        _less_calls(profile.calls, other.calls),
+    )
 
 
-def _difference_of_calls(
-    first: Mapping[Edge, Calls], second: Mapping[Edge, Calls], times: int = 1
+def _less_calls(
+    calls: Mapping[Edge, Calls], other: Mapping[Edge, Calls], times: int = 1
 ) -> dict[Edge, Calls]:
-    """Calls in the second window, less ``times`` those in the first."""
+    """``calls``, less ``times`` the others."""
     differences = {}
-    for edge in dict.fromkeys([*second, *first]):
-        (calls, cost), (less_calls, less_cost) = second.get(edge, _NONE), first.get(edge, _NONE)
-        differences[edge] = calls - times * less_calls, cost - times * less_cost
-    return {edge: calls for edge, calls in differences.items() if any(calls)}
+    for edge in dict.fromkeys([*calls, *other]):
+        (number, cost), (less_calls, less_cost) = calls.get(edge, _NONE), other.get(edge, _NONE)
+        differences[edge] = number - times * less_calls, cost - times * less_cost
+    return {edge: found for edge, found in differences.items() if any(found)}
 
 
-def _functions(
-    by_function: Mapping[Function, int],
-    below: Mapping[Function, int],
-    by_call: Mapping[Edge, Calls],
-    runs: int,
-    loop: Loop,
-) -> FunctionCosts:
-    edges = _difference_of_calls(loop.calls, by_call, runs)
+def function_costs(profile: CallgrindProfile, runs: int, loop: Loop) -> FunctionCosts:
+    """What a profile of ``runs`` iterations costs by function and by call, less the loop."""
+    edges = _less_calls(profile.calls, loop.calls, runs)
     in_calls = {function for edge in edges for function in edge}
-    costs = {}
-    for key in {*by_function, *loop.functions, *in_calls}:
+    below, costs = profile.inclusive, {}
+    for key in {*profile.exclusive, *loop.functions, *in_calls}:
         of_loop = runs * loop.functions.get(key, 0)
-        exclusive = by_function.get(key, 0) - of_loop
+        exclusive = profile.exclusive.get(key, 0) - of_loop
         if exclusive or key in in_calls:
             inclusive = below.get(key, 0) - of_loop
             costs[key] = FunctionCost(key.library, key.file, key.name, exclusive, inclusive)
@@ -253,11 +244,3 @@ def _functions(
         for caller, callee in sorted(edges)
     )
     return FunctionCosts(runs, tuple(costs[key] for key in keys), tuple(calls))
-
-
-def _inclusive(profile: CallgrindProfile) -> dict[Function, int]:
-    costs = dict(profile.exclusive)
-    for (caller, callee), (_, instructions) in profile.calls.items():
-        if caller != callee:
-            costs[caller] = costs.get(caller, 0) + instructions
-    return costs

@@ -6,17 +6,21 @@ what is said of it is their median and their range. Counts of instructions come 
 
 from __future__ import annotations
 
+import functools
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import attrs
 
 from instruction_counts.core.types import Case
 from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.metrics import CYCLES, Amounts
-from instruction_counts.domain.outcomes import FailureKind
-from instruction_counts.engines.callgrind import read_events
-from instruction_counts.engines.counting import FIRST_THREAD
+from instruction_counts.domain.outcomes import FailureKind, FunctionCosts
+from instruction_counts.engines.callgrind import CallgrindProfile, read, read_events
+from instruction_counts.engines.counting import FIRST_THREAD, Loop, function_costs, less
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Notice
 from instruction_counts.engines.fork_counts import Child, Once, empty_loop
@@ -36,6 +40,28 @@ _TERMS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "mispredictions": (10, ("Bcm", "Bim")),
 }
 """What each metric adds up, and how many cycles one of it costs in the estimate."""
+_WEIGHTS = {"Ir": 1} | {event: weight for weight, events in _TERMS.values() for event in events}
+
+
+_Windows: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+@attrs.frozen
+class Simulated:
+    """What is said of a case."""
+
+    cycles: EstimatedCycles
+    medians: Amounts
+    """Of each metric."""
+    costs: FunctionCosts
+    """Where the cycles of the median layout went."""
+
+
+@attrs.frozen
+class _EmptyLoop:
+    events: Mapping[str, float]
+    """Per iteration."""
+    cycles: Loop
 
 
 def amounts_of(events: Mapping[str, float]) -> Amounts:
@@ -61,13 +87,11 @@ class CaseCycles:
     ) -> None:
         self._server, self._machine, self._notice = server, machine, notice
         self._loops = Once(
-            lambda language: self._events(empty_loop(server, compiler, language), (), 0)
+            lambda language: self._loop(empty_loop(self._server, compiler, language))
         )
 
-    def of(
-        self, case: Case, run: Child, lookups: Sequence[Any] = ()
-    ) -> tuple[EstimatedCycles | None, Amounts]:
-        """Simulate ``case``: its cycles, and the median of each metric.
+    def of(self, case: Case, run: Child, lookups: Sequence[Any] = ()) -> Simulated | None:
+        """Simulate ``case``.
 
         ``run`` carries out tasks for it; ``lookups`` are as for counts. Where the case fails, as
         when it takes too long here, there is a notice and nothing else: its count stays.
@@ -76,35 +100,54 @@ class CaseCycles:
             WorkerError, ServerStartError, CompileError: the empty loop fails, or the server ends.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
-        loop: Mapping[str, float] = self._loops.get(case.autolabels.language)
+        loop: _EmptyLoop = self._loops.get(case.autolabels.language)
+        answers: list[Mapping[str, Any]] = []
         try:
-            found = [self._events(run, lookups, layout) for layout in range(LAYOUTS)]
+            answers.extend(run(_task(lookups, layout)) for layout in range(LAYOUTS))
+            return self._simulated([answer["windows"] for answer in answers], loop)
         except WorkerError as error:
             if error.failure.kind in {FailureKind.EXIT, FailureKind.SIGNAL}:
                 raise  # the server ended: with the run, or another try finds a new one
             self._notice(f"{case.title} has no estimated cycles: {error}")
-            return None, Amounts({})
-        layouts = [
-            amounts_of({event: number - loop[event] for event, number in events.items()})
-            for events in found
-        ]
-        medians = {
-            name: round(statistics.median(amounts[name] for amounts in layouts))
-            for name in layouts[0]
-        }
-        cycles = tuple(round(amounts[CYCLES.name]) for amounts in layouts)
-        return EstimatedCycles(self._machine.identity, cycles), Amounts(medians)
-
-    def _events(self, run: Child, lookups: Sequence[Any], layout: int) -> Mapping[str, float]:
-        asked = {"task": WARM.task, "lookups": lookups, "layout": layout, "dumps": "dumps/cg"}
-        answer = run({**asked, **WARM.request})
-        try:
-            return per_run(answer["windows"], self._server.folder)
+            return None
         finally:
+            self._remove_dumps(answers)
+
+    def _simulated(self, layouts: Sequence[_Windows], loop: _EmptyLoop) -> Simulated:
+        folder, found = self._server.folder, []
+        for windows in layouts:
+            events = per_run(windows, folder)
+            found.append(amounts_of({name: events[name] - loop.events[name] for name in events}))
+        medians = {
+            name: round(statistics.median(amounts[name] for amounts in found)) for name in found[0]
+        }
+        cycles = tuple(round(amounts[CYCLES.name]) for amounts in found)
+        middle = sorted(range(LAYOUTS), key=cycles.__getitem__)[LAYOUTS // 2]
+        return Simulated(
+            EstimatedCycles(self._machine.identity, cycles),
+            Amounts(medians),
+            function_costs(*_profile(layouts[middle], folder), loop.cycles),
+        )
+
+    def _loop(self, run: Child) -> _EmptyLoop:
+        answer = run(_task((), 0))
+        try:
+            windows, folder = answer["windows"], self._server.folder
+            return _EmptyLoop(per_run(windows, folder), Loop.of(*_profile(windows, folder)))
+        finally:
+            self._remove_dumps([answer])
+
+    def _remove_dumps(self, answers: Sequence[Mapping[str, Any]]) -> None:
+        for answer in answers:
             remove_dumps(self._server.folder / "dumps", answer["pid"])
 
 
-def per_run(windows: Sequence[Mapping[str, Any]], folder: Path) -> Mapping[str, float]:
+def _task(lookups: Sequence[Any], layout: int) -> dict[str, Any]:
+    asked = {"task": WARM.task, "lookups": lookups, "layout": layout, "dumps": "dumps/cg"}
+    return {**asked, **WARM.request}
+
+
+def per_run(windows: _Windows, folder: Path) -> Mapping[str, float]:
     """How often each event happens in an iteration, from windows dumped below ``folder``.
 
     What surrounds the loop, and finds other caches than it leaves, costs the same in windows of n
@@ -114,11 +157,32 @@ def per_run(windows: Sequence[Mapping[str, Any]], folder: Path) -> Mapping[str, 
         CallgrindFormatError: a dump is damaged.
         OSError: a dump is missing.
     """
-    unit = min(window["runs"] for window in windows)
-    totals: dict[str, int] = {}
-    for window in windows:
-        sign = 1 if window["runs"] > unit else -1
-        for event, number in read_events(folder / (window["dump"] + FIRST_THREAD)).items():
-            totals[event] = totals.get(event, 0) + sign * number
-    runs = sum(window["runs"] - unit for window in windows)
+    shorter, longer, runs = _by_length(windows, folder)
+    totals: Counter[str] = Counter()
+    for path in longer:
+        totals.update(read_events(path))
+    for path in shorter:
+        totals.subtract(read_events(path))
     return {event: total / runs for event, total in totals.items()}
+
+
+def _profile(windows: _Windows, folder: Path) -> tuple[CallgrindProfile, int]:
+    """The same by function and by call, as the cycles of so many iterations."""
+    shorter, longer, runs = _by_length(windows, folder)
+    nothing = CallgrindProfile(0, {})
+    less_shorter, less_longer = (
+        functools.reduce(less, (read(path, _WEIGHTS) for path in paths), nothing)
+        for paths in (shorter, longer)
+    )
+    return less(less_shorter, less_longer), runs
+
+
+def _by_length(windows: _Windows, folder: Path) -> tuple[list[Path], list[Path], int]:
+    """The dumps of shorter and of longer windows, and how many more iterations the latter have."""
+    unit = min(window["runs"] for window in windows)
+    shorter: list[Path] = []
+    longer: list[Path] = []
+    for window in windows:
+        of_length = longer if window["runs"] > unit else shorter
+        of_length.append(folder / (window["dump"] + FIRST_THREAD))
+    return shorter, longer, sum(window["runs"] - unit for window in windows)

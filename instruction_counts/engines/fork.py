@@ -403,16 +403,17 @@ class ForkEngine:
         run = partial(attempt.run, self._counts)
         lookups = observed.get("lookups", ())
         counted = self._counting.of(order.case, run, lookups, order.layout)
-        cycles = None
+        simulated = None
         if order.asks_for_cycles:
             simulate = partial(attempt.run, self._cycles)
-            cycles, medians = self._simulating.of(order.case, simulate, lookups)
-            metrics |= medians
+            simulated = self._simulating.of(order.case, simulate, lookups)
+            metrics |= simulated.medians if simulated else {}
         return attrs.evolve(
             beside,
             instructions=counted.instructions,
             functions=counted.functions,
-            cycles=cycles,
+            cycles=None if simulated is None else simulated.cycles,
+            cycle_costs=None if simulated is None else simulated.costs,
             metrics=Amounts({**counted.metrics, **metrics}),
         )
 

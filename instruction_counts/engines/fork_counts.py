@@ -121,7 +121,8 @@ class CaseCounts:
 
     def _measure_loop(self, language: Language) -> counting.Loop:
         run = empty_loop(self._server, self._compiler, language)
-        return counting.per_run_loop(self._count(run, WARM, counting.Loop()))
+        counted = self._count(run, WARM, counting.Loop())
+        return counting.Loop.of(counted.profile, counted.functions.runs)
 
 
 def empty_loop(server: Server, compiler: Compiler, language: Language) -> Child:

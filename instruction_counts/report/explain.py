@@ -14,6 +14,7 @@ from instruction_counts.analysis.attribution.causes import (
 )
 from instruction_counts.analysis.attribution.functions import (
     FunctionChange,
+    FunctionDifference,
     FunctionKey,
     Share,
     rounded,
@@ -51,7 +52,7 @@ from instruction_counts.session.explaining import Explained
 FORMAT_VERSION = 1
 """Of the JSON of explanations."""
 
-SECTIONS = ("python", "operator", "cuda", "layer", "library", "function")
+SECTIONS = ("python", "operator", "cuda", "layer", "library", "function", "cycles")
 SOURCE = "source"
 """A section that is shown on request alone."""
 
@@ -89,6 +90,7 @@ def explanation_document(
         "layer": _shares(explained, "layers", "by layer", explained.difference.by_layer()),
         "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
         "function": _functions(explained),
+        "cycles": _cycles(explained),
     }
     data = _values(explained, sources)
     records = ([function[name] for name in _RECORD] for function in data["functions"])
@@ -322,6 +324,19 @@ def _functions(explained: Explained) -> Iterator[Section]:
         yield _table(explained, "callers", heading, "", items, _FUNCTION_COLUMNS, _CALLERS)
 
 
+def _cycles(explained: Explained) -> Iterator[Section]:
+    """Where estimated cycles went, or what changed of them, where they are known."""
+    if (found := explained.cycles) is None:
+        return
+    items = [
+        _Item(short(change.key.name, _LONGEST_NAME), base, new, (change.key.layer.value,))
+        for change, base, new in _rounded(found.functions)
+        if (base or 0) != (new or 0)
+    ]
+    heading = "estimated cycles by function, of the median layout"
+    yield _table(explained, "cycles", heading, "cycles", items, ("layer",))
+
+
 def _item(
     key: FunctionKey,
     change: FunctionChange,
@@ -370,16 +385,21 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
         "sources": sources,
         "layers": [_amounts(share, name=share.title) for share in difference.by_layer()],
         "libraries": [_amounts(share, name=share.title) for share in difference.by_library()],
-        "functions": [
-            _amounts(found, function=key.name, library=key.library, layer=key.layer)
-            for found in difference.functions
-            for key in [found.key]
-        ],
+        "functions": _function_values(difference),
+        "cycles": explained.cycles and _function_values(explained.cycles),
         "calls": [
             {**_key("caller", call.caller), **_key("callee", call.key), **_amounts(call)}
             for call in difference.calls
         ],
     }
+
+
+def _function_values(found: FunctionDifference) -> list[dict[str, Any]]:
+    return [
+        _amounts(change, function=key.name, library=key.library, layer=key.layer)
+        for change in found.functions
+        for key in [change.key]
+    ]
 
 
 def _key(role: str, key: FunctionKey) -> dict[str, str]:

@@ -36,6 +36,16 @@ class Explained:
     difference: FunctionDifference
     """From the first side to the second; of a single one, from nothing to all that it spends."""
 
+    @property
+    def cycles(self) -> FunctionDifference | None:
+        """The same of estimated cycles; None unless each side has them, on the same machine."""
+        outcomes = [side.records[self.key].outcome for side in self.sides]
+        machines = {outcome.cycles and outcome.cycles.machine for outcome in outcomes}
+        *base, new = (outcome.cycle_costs for outcome in outcomes)
+        if len(machines) > 1 or None in {*base, new}:
+            return None
+        return difference(base[0] if base else None, new, with_calls=False)
+
 
 def explain_sides(
     sides: Sequence[Side], selection: Selection, complete: Complete = as_it_is

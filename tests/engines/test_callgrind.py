@@ -53,6 +53,19 @@ def function(name: str) -> Function:
 # What a profile says
 
 
+def test_events_cost_what_they_are_given(tmp_path: Path) -> None:
+    """In calls, too; zeros at the end of a line may be left out, and other events cost nothing."""
+    path = tmp_path / "cg.7.1"
+    path.write_text(
+        "events: Ir Dr D1mr\nfn=f\n1 5 9 2\n1 3\ncfn=g\ncalls=2 1\n1 7 4 1\n"
+        "fn=g\n1 7 4 1\ntotals: 15 13 3\n"
+    )
+    found = read(path, {"Ir": 1, "D1mr": 10})
+
+    assert (45, {function("f"): 28, function("g"): 17}) == (found.totals, found.exclusive)
+    assert {(function("f"), function("g")): (2, 17)} == found.calls
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     {

@@ -30,7 +30,6 @@ from instruction_counts.engines.counting import (
     evaluate,
     evaluate_once,
     others_in,
-    per_run_loop,
 )
 from tests.engines.callgrind_text import to_text
 
@@ -197,7 +196,8 @@ def test_the_empty_loop_is_subtracted() -> None:
         )
         for runs in (10, 20)
     ]
-    loop = per_run_loop(counted(*windows))
+    empty = counted(*windows)
+    loop = Loop.of(empty.profile, empty.functions.runs)
     nothing = counted(*windows, loop=loop)
     result = counted(*totals((10, 500), (20, 1_000)), loop=loop)
 

@@ -128,6 +128,18 @@ def simulating(server: FakeServer) -> tuple[CaseCycles, list[str]]:
     return made, notices
 
 
+def test_functions_add_up_to_the_cycles_of_the_median_layout(tmp_path: Path) -> None:
+    """Less those of the loop, and without what surrounds it."""
+    (tmp_path / "dumps").mkdir()
+    server = FakeServer(tmp_path)
+    cycles, _ = simulating(server)
+    found = cycles.of(make_case(), server.run)
+
+    assert found is not None
+    (cost,) = found.costs.costs
+    assert ("f", found.cycles.median * found.costs.runs) == (cost.function, cost.exclusive)
+
+
 def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path) -> None:
     """It was counted before, and stays so."""
     (tmp_path / "dumps").mkdir()
@@ -136,9 +148,7 @@ def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path
     def too_slow(_: Mapping[str, Any]) -> NoReturn:
         raise WorkerError(Failure(FailureKind.TIMEOUT, "no answer in 60 s"))
 
-    found, medians = cycles.of(make_case(), too_slow)
-
-    assert (None, {}) == (found, {**medians})
+    assert cycles.of(make_case(), too_slow) is None
     assert [f"{make_case().title} has no estimated cycles: no answer in 60 s"] == notices
 
 
@@ -162,11 +172,11 @@ def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -
     server = FakeServer(tmp_path)
     cycles, notices = simulating(server)
 
-    found, medians = cycles.of(make_case(), server.run)
+    found = cycles.of(make_case(), server.run)
 
     assert found is not None
     assert not notices
     assert [0, *range(LAYOUTS)] == server.layouts
-    assert tuple(95 + 10 * layout for layout in range(LAYOUTS)) == found.layouts
-    assert (read_machine().identity, 1) == (found.machine, medians["l1_data_misses"])
+    assert tuple(95 + 10 * layout for layout in range(LAYOUTS)) == found.cycles.layouts
+    assert (read_machine().identity, 1) == (found.cycles.machine, found.medians["l1_data_misses"])
     assert [] == [*(tmp_path / "dumps").iterdir()]

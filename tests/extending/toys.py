@@ -199,7 +199,7 @@ def _evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) ->
     return Counted(
         Instructions(least.totals, exact=is_exact, windows=windows),
         FunctionCosts(1, tuple(costs)),
-        least.exclusive,
+        least,
     )
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.executed import (
     CudaCalls,
     CudaKind,
@@ -122,6 +123,27 @@ def test_what_is_asked_of_cuda_is_a_table_where_the_case_is_on_it() -> None:
         found, "cuda"
     )
     assert "CUDA" not in words(usual(), "cuda")
+
+
+def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() -> None:
+    """And rows of their own in JSON, where they are null else."""
+
+    def simulated(machine: str, costs: FunctionCosts) -> Side:
+        found = side("new", NEW)
+        (key,) = found.records
+        record = found.records[key]
+        cycles = {"cycles": EstimatedCycles(machine, (9, 9, 9)), "cycle_costs": costs}
+        record = attrs.evolve(record, outcome=attrs.evolve(record.outcome, **cycles))
+        return attrs.evolve(found, records={key: record})
+
+    base, new, other = simulated("a", BASE), simulated("a", NEW), simulated("b", NEW)
+
+    assert "estimated cycles by function, of the median layout" in words(explained(base, new))
+    assert "estimated cycles" not in words(explained(base, other))
+    assert "estimated cycles" in words(explained(new), "cycles")
+    rows = as_json(explanation_document(explained(base, new)))["cycles"]
+    assert {"base", "new", "change", "function"} < {*rows[0]}
+    assert as_json(explanation_document(usual()))["cycles"] is None
 
 
 def test_two_sides_show_what_changed_level_by_level() -> None:
@@ -331,7 +353,7 @@ def test_flame_graphs_are_those_of_the_sides() -> None:
         assert ends == {side["name"]: side["endValue"] for side in found["profiles"][:2]}
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", [name for name in SECTIONS if name != "cycles"])
 def test_sections_are_shown_alone_on_request(section: str) -> None:
     """Each under its title."""
     base, new = attrs.evolve(EXECUTED, cuda=()), attrs.evolve(EDITED, cuda=(FILL,))
