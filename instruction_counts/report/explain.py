@@ -28,9 +28,9 @@ from instruction_counts.domain.executed import Executed, SourceChange
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.report import source_lines
+from instruction_counts.report.cases import about_cuda
 from instruction_counts.report.causes import texts, title
 from instruction_counts.report.comparison import facts, side_values
-from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Block,
     Cell,

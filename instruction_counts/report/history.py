@@ -13,13 +13,12 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
-from instruction_counts.gate.gate import verdict_figures
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.report import plots
 from instruction_counts.report.cases import KEY_NAMES, key_cells
 from instruction_counts.report.causes import of_case, texts
-from instruction_counts.report.comparison import torch_of
+from instruction_counts.report.comparison import torch_of, verdict_figures
 from instruction_counts.report.document import (
     Block,
     Cell,

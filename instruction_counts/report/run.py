@@ -17,9 +17,8 @@ from instruction_counts.domain.metrics import BYTECODES, LEFT_RUNNING, Metric, m
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.report import operators
-from instruction_counts.report.cases import KEY_NAMES, key_cells, unusual_modes
+from instruction_counts.report.cases import KEY_NAMES, about_cuda, key_cells, unusual_modes
 from instruction_counts.report.comparison import skipped_lines
-from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Cell,
     Chart,

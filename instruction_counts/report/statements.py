@@ -20,9 +20,9 @@ from instruction_counts.domain.metrics import (
 )
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.report.cases import about_cuda
 from instruction_counts.report.causes import texts, why
 from instruction_counts.report.comparison import case_values, change_cell
-from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Cell,
     Column,
@@ -40,14 +40,8 @@ from instruction_counts.report.run import doubts, legend
 FORMAT_VERSION = 1
 """Of the JSON of statements."""
 
-_METRICS = {
-    ALLOCATIONS: "allocs",
-    BYTECODES: "bytecodes",
-    OPERATOR_CALLS: "operators",
-    LAUNCHES: "launches",
-    SYNCHRONISATIONS: "syncs",
-}
-"""What is shown beside instructions and times, where it is known, with its heading."""
+_METRICS = (ALLOCATIONS, BYTECODES, OPERATOR_CALLS, LAUNCHES, SYNCHRONISATIONS)
+"""What is shown beside instructions and times, where it is known."""
 _LONGEST_NAME = 48
 
 
@@ -85,7 +79,7 @@ def _table(statements: Sequence[MeasuredStatement]) -> Table:
         Column("instructions", "instr", Unit.COUNT),
         Column("change", "change", Unit.CHANGE),
         Column("relative", "%", Unit.RELATIVE),
-        *(Column(metric.name, heading, Unit.COUNT) for metric, heading in _METRICS.items()),
+        *(Column(each.name, each.heading or each.title, Unit.COUNT) for each in _METRICS),
         Column("cycles", "est. cycles", Unit.COUNT),
         Column("cycles_range", "", Unit.RELATIVE_SPREAD),
         Column("median_s", "time", Unit.SECONDS),
