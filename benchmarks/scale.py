@@ -23,7 +23,6 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.memory import resident_mib
 from benchmarks.scale_records import changed, fingerprint, made_up
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.store import Store
@@ -142,9 +141,9 @@ def storing(folder: Path, cases: int) -> list[Figure]:
     """How long it takes to store two runs, and to read, compare and explain them."""
     db = folder / "scale.db"
     draw = random.Random(1)  # noqa: S311 - nothing here is secret
-    before = resident_mib(os.getpid())
+    before = resident_mib()
     stored, kept = stored_run(db, (made_up(number, draw) for number in range(cases)))
-    grown = resident_mib(os.getpid()) - before
+    grown = resident_mib() - before
     del kept
     draw = random.Random(1)  # noqa: S311 - nothing here is secret
     step = max(1, cases // CHANGED)
@@ -190,6 +189,12 @@ def stored_run(db: Path, records: Iterable[Record]) -> tuple[float, list[Record]
 
 
 # Processes
+
+
+def resident_mib() -> int:
+    """Resident memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 def program(*arguments: str) -> Finished:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import AutogradMode
-from instruction_counts.domain.metrics import FLOPS, MOVED_BYTES, NO_AMOUNTS, Amounts
+from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts, Metric
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Identity, Record
 from instruction_counts.sources.operators.sizes import LEAST_POINTS
@@ -50,18 +50,9 @@ class Metrics:
         times = self.forward.outcome.times, self.both and self.both.times
         return times[1].median_s - times[0].median_s if times[0] and times[1] else None
 
-    @property
-    def bytes_per_s(self) -> float | None:
-        """Achieved bandwidth: the bytes that have to be moved, over the median time."""
-        return self._per_second(self.used.get(MOVED_BYTES.name))
-
-    @property
-    def flops_per_s(self) -> float | None:
-        """Achieved floating point operations in a second."""
-        return self._per_second(self.used.get(FLOPS.name))
-
-    def _per_second(self, amount: float | None) -> float | None:
-        times = self.forward.outcome.times
+    def per_second(self, metric: Metric) -> float | None:
+        """What is moved, or computed, in a second of the median time."""
+        amount, times = self.used.get(metric.name), self.forward.outcome.times
         return amount / times.median_s if amount is not None and times and times.median_s else None
 
 

@@ -10,7 +10,6 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.local_lanes import DEFAULT
@@ -86,13 +85,6 @@ class Measured:
     """As they are known by now, where that is new."""
     notices: tuple[str, ...] = ()
     """What a person should know."""
-
-
-@attrs.frozen
-class Changes:
-    """Files of builds that changed, by the name of the build."""
-
-    files: dict[str, ChangedFiles]
 
 
 @attrs.frozen

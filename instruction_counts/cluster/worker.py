@@ -23,7 +23,6 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.messages import (
     Answer,
     Asked,
-    Changes,
     Hello,
     Measured,
     Opened,
@@ -34,6 +33,7 @@ from instruction_counts.cluster.messages import (
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
+from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
@@ -241,9 +241,9 @@ def machine(text: str) -> Machine:
 
 
 @_answering
-def changed_files(text: str) -> Changes:
-    """Files of the builds that changed since they were probed here."""
-    return Changes(_run(text).lanes.changed_files())
+def changed_files(text: str) -> dict[str, ChangedFiles]:
+    """Files of the builds that changed since they were probed here, by the name of the build."""
+    return _run(text).lanes.changed_files()
 
 
 @_answering

@@ -278,7 +278,7 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
         before, after = (change.metric.text(amount) for amount in (change.base, change.new))
         parts.append(f"{change.metric.title}: {before} → {after} ({change.verdict})")
     if models is not None:
-        parts += [impact.text for impact in models.impacts(difference.base, difference.change)]
+        parts += models.impacts(difference.base, difference.change)
     if (time := difference.time) and time.verdict is None and time.significant:
         seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
         parts.append(f"time {seconds} ({relative(time.relative)})")

@@ -90,6 +90,8 @@ def explanation_document(
         "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
         "function": _functions(explained),
     }
+    side_facts = facts(explained.sides)
+    counts = Row(["instructions", *map(count, _counts(explained))])
     data = _values(explained, sources)
     records = ([function[name] for name in _RECORD] for function in data["functions"])
     return Document(
@@ -99,7 +101,7 @@ def explanation_document(
             *(_answer(explained) if _is_pair(explained) else ()),
             *about_cuda(side.records[explained.key] for side in explained.sides),
         ],
-        facts=_facts(explained),
+        facts=attrs.evolve(side_facts, rows=(*side_facts.rows, counts)),
         sections=(part for name, found in parts.items() if name in wanted for part in found),
         notes=_notes(explained, wanted),
         longest=LONGEST_COMMENT,
@@ -130,13 +132,6 @@ def _answer(explained: Explained) -> Iterator[Line]:
         return
     share = f" ({relative((new - base) / base)})" if base else ""
     yield Line(f"{new - base:+,} instructions per iteration{share}", Role.of_change(new - base))
-
-
-def _facts(explained: Explained) -> Table:
-    found = facts(explained.sides)
-    return attrs.evolve(
-        found, rows=(*found.rows, Row(["instructions", *map(count, _counts(explained))]))
-    )
 
 
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:

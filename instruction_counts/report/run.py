@@ -36,7 +36,7 @@ from instruction_counts.report.document import (
     table_of,
     treemap,
 )
-from instruction_counts.report.format import count_cell, plural, range_cell, spread_cell, time_cell
+from instruction_counts.report.format import count_cell, plural, spread_cell, time_cell
 
 _CHANGED = "* files of a build changed during the run (runs show RUN): measure it again"
 _STATES = {"running": Role.WARNING, "interrupted": Role.WARNING, "killed": Role.BAD}
@@ -62,11 +62,14 @@ def run_document(
         if others:
             tables.append(results_table(attrs.evolve(run, cases=others)))
         legends.append(legend(run.cases))
+    counts = Counter(record.outcome.status.value for record in run.cases)
+    shares = " · ".join(f"{number:,} {status}" for status, number in counts.items())
+    tally = f"{plural(len(run.cases), 'case')}: {shares}" if counts else "No case was measured."
     return Document(
         "run",
         answer=[*_head(run, summary), *about_cuda(run.cases)],
         sections=(*tables, *charts(run.cases)) if with_tables else (),
-        notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), _tally(run)],
+        notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), tally],
         records=_records(run),
     )
 
@@ -117,7 +120,11 @@ def results_table(run: Run) -> Table:
     in_place = set() if is_counted else {BYTECODES}  # of the instructions
     shown = [metric for metric in metrics() if metric.has_column or metric in in_place]
     languages = [lang for lang in Language if any(record.language is lang for record in tried)]
-    columns = [column for lang in languages for column in _columns(lang, shown)]
+    columns = [
+        column
+        for lang in languages
+        for column in figure_columns(shown, f"{lang.option}_", lang.value)
+    ]
     rows = []
     above: Label = ()
     for records in by_mode.values():
@@ -127,7 +134,7 @@ def results_table(run: Run) -> Table:
             rows.append(Row([label[0], *[""] * len(columns)], role=Role.STRONG))
         name = " / ".join(label[1:]) or label[0]
         text = ", ".join(filter(None, ["" if label == above else name, mode]))
-        cells = (cell for lang in languages for cell in _cells(records.get(lang), shown))
+        cells = (cell for lang in languages for cell in figure_cells(records.get(lang), shown))
         key = " · ".join(filter(None, [" / ".join(label), mode]))
         indent = (2 if len(label) > 1 else 0) + (2 if label == above else 0)
         rows.append(Row([text, *cells], key, indent=indent))
@@ -135,7 +142,8 @@ def results_table(run: Run) -> Table:
     return Table("results", "", [Column("case", ""), *columns], rows).without_empty_columns()
 
 
-def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
+def figure_columns(shown: Sequence[Metric], start: str = "", group: str = "") -> Iterator[Column]:
+    """The columns of `figure_cells`; their keys begin with ``start``."""
     columns = (
         ("instructions", "instr", Unit.COUNT),
         *((metric.name, metric.heading or metric.title, Unit.COUNT) for metric in shown),
@@ -143,10 +151,11 @@ def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
         *(("median_s", "time", Unit.SECONDS), ("iqr", "", Unit.RELATIVE_SPREAD)),
     )
     for key, heading, unit in columns:
-        yield Column(f"{language.option}_{key}", heading, unit, language.value)
+        yield Column(f"{start}{key}", heading, unit, group)
 
 
-def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
+def figure_cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
+    """What a case costs: instructions, metrics that are shown, and times; or why there is none."""
     outcome = None if record is None else record.outcome
     if outcome is None or outcome.status is not Status.OK:
         what = Cell("") if outcome is None else Cell(outcome.status.value, _role_of(outcome))
@@ -154,9 +163,10 @@ def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
         return
     yield count_cell(outcome.instructions)
     yield from (Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in shown)
-    yield range_cell(outcome.cycles)
-    yield time_cell(outcome.times)
-    yield spread_cell(outcome.times)
+    cycles, times = outcome.cycles, outcome.times
+    yield Cell(cycles.range / 2 / cycles.median if cycles and cycles.median else "", Role.DIM)
+    yield time_cell(times)
+    yield spread_cell(times)
 
 
 def _mode(run: Run, record: Record) -> str:
@@ -196,13 +206,6 @@ def doubts(run: Run) -> Iterator[Line]:
 def _title(run: Run, record: Record) -> str:
     parts = [" / ".join(record.label), record.language.value, _mode(run, record)]
     return " · ".join(filter(None, parts))
-
-
-def _tally(run: Run) -> str:
-    """``250 cases: 248 ok · 2 failed``."""
-    counts = Counter(record.outcome.status.value for record in run.cases)
-    shares = " · ".join(f"{number:,} {status}" for status, number in counts.items())
-    return f"{plural(len(run.cases), 'case')}: {shares}" if counts else "No case was measured."
 
 
 def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
@@ -268,11 +271,6 @@ def runs_document(summaries: Sequence[RunSummary]) -> Document:
     )
 
 
-def _state(run: RunSummary) -> Cell:
-    text = f"{run.state}{' *' if run.changed_files else ''}"
-    return Cell(text, _STATES.get(run.state, Role.PLAIN))
-
-
 def title(summary: RunSummary) -> str:
     """A stored run in some words, to tell it from others."""
     when = f", {_minute(summary.started_at)}" if summary.started_at else ""
@@ -298,6 +296,11 @@ _RUNS = (
     Column(
         "failed", "failed", Unit.COUNT, of=lambda run: Cell(run.failed, Role.of_change(run.failed))
     ),
-    Column("state", "state", of=_state),
+    Column(
+        *("state", "state"),
+        of=lambda run: Cell(
+            f"{run.state}{' *' if run.changed_files else ''}", _STATES.get(run.state, Role.PLAIN)
+        ),
+    ),
     Column("tags", "tags", of=lambda run: ", ".join(run.tags)),
 )

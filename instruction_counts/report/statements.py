@@ -34,13 +34,13 @@ from instruction_counts.report.document import (
     Unit,
     table_of,
 )
-from instruction_counts.report.format import count_cell, plural, range_cell, relative, spread_cell
-from instruction_counts.report.run import doubts, legend
+from instruction_counts.report.format import plural, relative
+from instruction_counts.report.run import doubts, figure_cells, figure_columns, legend
 
 FORMAT_VERSION = 1
 """Of the JSON of statements."""
 
-_METRICS = (ALLOCATIONS, BYTECODES, OPERATOR_CALLS, LAUNCHES, SYNCHRONISATIONS)
+_METRICS = (ALLOCATIONS, BYTECODES, OPERATOR_CALLS, LAUNCHES, SYNCHRONISATIONS, CYCLES)
 """What is shown beside instructions and times, where it is known."""
 _LONGEST_NAME = 48
 
@@ -74,38 +74,25 @@ def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Do
 
 
 def _table(statements: Sequence[MeasuredStatement]) -> Table:
+    instructions, *others = figure_columns(_METRICS)
     columns = [
-        Column("statement", ""),
-        Column("instructions", "instr", Unit.COUNT),
-        Column("change", "change", Unit.CHANGE),
-        Column("relative", "%", Unit.RELATIVE),
-        *(Column(each.name, each.heading or each.title, Unit.COUNT) for each in _METRICS),
-        Column("cycles", "est. cycles", Unit.COUNT),
-        Column("cycles_range", "", Unit.RELATIVE_SPREAD),
-        Column("median_s", "time", Unit.SECONDS),
-        Column("iqr", "", Unit.RELATIVE_SPREAD),
+        *(Column("statement", ""), instructions),
+        *(Column("change", "change", Unit.CHANGE), Column("relative", "%", Unit.RELATIVE)),
+        *others,
     ]
     names = _names([found.record for found in statements])
     return Table("statements", "", columns, map(_row, names, statements)).without_empty_columns()
 
 
 def _row(name: str, found: MeasuredStatement) -> Row:
-    outcome, difference = found.record.outcome, found.difference
-    is_ok = outcome.status is Status.OK
-    cells = (
-        name,
-        count_cell(outcome.instructions) if is_ok else Cell(outcome.status.value, Role.BAD),
-        *(change_cell(getattr(difference, of, None), difference) for of in ("change", "relative")),
-        *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in _METRICS),
-        outcome.metrics.get(CYCLES.name, ""),
-        range_cell(outcome.cycles),
-        outcome.times.median_s if outcome.times else "",
-        spread_cell(outcome.times),
-    )
+    difference = found.difference
+    count, *others = figure_cells(found.record, _METRICS)
+    changes = (getattr(difference, of, None) for of in ("change", "relative"))
+    change = [change_cell(amount, difference) for amount in changes]
     said = [*texts(difference.causes)] if difference else []
     if difference and (time := difference.time) and time.significant:
         said.append(f"time {relative(time.relative)}")
-    return Row(cells, below=why(said))
+    return Row([Cell(name), count, *change, *others], below=why(said))
 
 
 def _places(found: MeasuredStatement) -> Table:

@@ -41,27 +41,20 @@ class CyclesChange:
         It is a difference if all layouts of one side lie above all of the other, by more than
         either side moves on its own.
         """
-        (base, new), noise = self._sides, max(self.base.range, self.new.range)
-        for verdict, low, high in (
-            (CyclesVerdict.MORE, base, new),
-            (CyclesVerdict.FEWER, new, base),
-        ):
-            is_apart = min(high) - max(low) > noise
-            if is_apart and abs(self.relative) >= LEAST:
-                return verdict
+        base, new = self.base.layouts, self.new.layouts
+        noise = max(self.base.range, self.new.range)
+        if abs(self.relative) >= LEAST and min(new) - max(base) > noise:
+            return CyclesVerdict.MORE
+        if abs(self.relative) >= LEAST and min(base) - max(new) > noise:
+            return CyclesVerdict.FEWER
         least, most = min(new) / (max(base) or 1), max(new) / (min(base) or 1)
         is_within = least >= 1 / (1 + LEAST) and most <= 1 + LEAST
         return CyclesVerdict.NO_DIFFERENCE if is_within else CyclesVerdict.CANNOT_TELL
 
-    @property
-    def _sides(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return self.base.layouts, self.new.layouts
-
 
 def cycles_change(base: Record | None, new: Record | None) -> CyclesChange | None:
     """The change of the estimated cycles; None where a side has none, or of another machine."""
-    sides = [None if record is None else record.outcome.cycles for record in (base, new)]
-    before, after = sides
+    before, after = (None if of is None else of.outcome.cycles for of in (base, new))
     if before is None or after is None or before.machine != after.machine:
         return None
     return CyclesChange(before, after)

@@ -26,7 +26,7 @@ from instruction_counts.history.series import Series, pairs_at_steps
 from instruction_counts.report.cases import KEY_NAMES, name_of, selector
 from instruction_counts.report.causes import texts
 from instruction_counts.report.comparison import comparison_document, torch_of
-from instruction_counts.report.document import Document, Row, Section, Table
+from instruction_counts.report.document import Document, Section, Table
 from instruction_counts.report.history import chart_of, series_data
 from instruction_counts.report.renderers import Content, html
 from instruction_counts.report.renderers.json import compact
@@ -150,12 +150,13 @@ class Site:
             sections=(_linked(section, pages) for section in document.sections),
         )
 
-    def _page_of(self, build: PublishedBuild) -> str | None:
-        return f"{self._pairs[build]}.html" if build in self._pairs else None
-
     def _named(self, build: PublishedBuild) -> Values:
-        page, torch = self._page_of(build), torch_of(build.fingerprint)
-        return {"build": build.title, "build_page": page, "torch": torch}
+        page = self._pairs.get(build)
+        return {
+            "build": build.title,
+            "build_page": page and f"{page}.html",
+            "torch": torch_of(build.fingerprint),
+        }
 
     def _build_values(self, build: PublishedBuild) -> Values:
         return {
@@ -269,12 +270,12 @@ def _linked(section: Section, pages: dict[str, str]) -> Section:
     """A table with a link from each case to its page."""
     if not isinstance(section, Table):
         return section
-    return attrs.evolve(section, rows=(_linked_row(row, pages) for row in section.rows))
-
-
-def _linked_row(row: Row, pages: dict[str, str]) -> Row:
-    first, *others = row.cells
-    return attrs.evolve(row, cells=[attrs.evolve(first, link=pages.get(row.key, "")), *others])
+    rows = []
+    for row in section.rows:
+        first, *others = row.cells
+        linked = attrs.evolve(first, link=pages.get(row.key, ""))
+        rows.append(attrs.evolve(row, cells=[linked, *others]))
+    return attrs.evolve(section, rows=rows)
 
 
 def _dated(build: PublishedBuild) -> str:
