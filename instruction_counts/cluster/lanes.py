@@ -26,7 +26,7 @@ from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster import worker
 from instruction_counts.cluster.connection import connected, is_cluster
-from instruction_counts.cluster.messages import (
+from instruction_counts.cluster.worker import (
     Answer,
     Asked,
     Hello,

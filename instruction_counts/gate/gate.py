@@ -13,10 +13,9 @@ from pathlib import Path
 
 import attrs
 
+from instruction_counts.analysis.verdicts.beside import CyclesVerdict, TimeVerdict
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.cycles import CyclesVerdict
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
-from instruction_counts.analysis.verdicts.times import TimeVerdict
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.limits import Limits

@@ -11,8 +11,13 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.models import Models
+from instruction_counts.analysis.verdicts.beside import (
+    CyclesChange,
+    CyclesVerdict,
+    TimeChange,
+    TimeVerdict,
+)
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.cycles import CyclesChange, CyclesVerdict
 from instruction_counts.analysis.verdicts.difference import (
     FAR_BEYOND,
     OTHER_PROGRAMS,
@@ -22,7 +27,6 @@ from instruction_counts.analysis.verdicts.difference import (
 )
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
-from instruction_counts.analysis.verdicts.times import TimeChange, TimeVerdict
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import CYCLES, OF_CYCLES, metrics
 from instruction_counts.domain.records import Record

@@ -7,8 +7,8 @@ import pytest
 
 from instruction_counts.domain.executed import SourceChange, SourceLines
 from instruction_counts.report.document import Document
+from instruction_counts.report.explain import NONE_CHANGED, source_blocks
 from instruction_counts.report.renderers import terminal
-from instruction_counts.report.source_lines import NONE_CHANGED, blocks
 
 BASE = (
     "    def forward(self, x):",
@@ -25,7 +25,7 @@ FAR = attrs.evolve(
 
 def shown(*changes: SourceChange) -> list[str]:
     """The lines of a terminal."""
-    return terminal.render(Document("x", sections=tuple(blocks(changes)))).splitlines()
+    return terminal.render(Document("x", sections=tuple(source_blocks(changes)))).splitlines()
 
 
 def test_lines_that_changed_are_shown_with_some_around_them() -> None:

@@ -12,7 +12,7 @@ from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.records import Record
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import renderer_named, terminal
-from instruction_counts.report.statements import statements_document
+from instruction_counts.report.run import statements_document
 from tests.builders import counted
 from tests.fakes import failed, make_record, make_run
 
