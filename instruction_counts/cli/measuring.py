@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,12 +55,6 @@ allocator_option = choice(
 )
 
 
-def _registered(flags: str, kinds: Collection[Any], default: str) -> Decorator:
-    """The option to choose one of what is registered."""
-    text = " ".join(f"{kind.name}: {kind.summary}." for kind in kinds)
-    return choice(flags, [kind.name for kind in kinds], text, default=default)
-
-
 def _without(flags: str, text: str) -> Decorator:
     return click.option(*flags.split(), flag_value=False, default=True, help=text)
 
@@ -92,7 +85,12 @@ _SIMULATED = (
     ),
 )
 _OPTIONS = (
-    _registered("--engine", engines(), DEFAULT),
+    choice(
+        "--engine",
+        [engine.name for engine in engines()],
+        " ".join(f"{engine.name}: {engine.summary}." for engine in engines()),
+        default=DEFAULT,
+    ),
     allocator_option,
     compiler_option,
     choice(

@@ -20,7 +20,6 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.limits import Limits
 from instruction_counts.reading.structure import (
-    ignore_other_fields,
     read_as,
     require_version,
     strict_converter,
@@ -212,7 +211,5 @@ class _Check:
     skipped_by_budget: tuple[_Case, ...]
 
 
-_CONVERTER = strict_converter()
-ignore_other_fields(_CONVERTER, _Case)
-ignore_other_fields(_CONVERTER, _Check)
+_CONVERTER = strict_converter(other_fields=True)
 require_version(_CONVERTER, _Check, "check_version", CHECK_VERSION)
