@@ -156,7 +156,8 @@ class ClusterLanes:
         self._is_closed = False
         self._changed = threading.Condition()
         opened = self._open(asked)
-        self._fingerprints = next(iter(opened.values())).fingerprints
+        self.fingerprints: Mapping[str, Fingerprint] = next(iter(opened.values())).fingerprints
+        """Those of all workers."""
         self._used = set(opened)
         self._free = [
             _Slot(address, str(place), found.widest)
@@ -166,11 +167,6 @@ class ClusterLanes:
         self.number = len(self._free)
         self.widest = max(slot.widest for slot in self._free)
         threading.Thread(target=self._keep_up, daemon=True).start()
-
-    @property
-    def fingerprints(self) -> Mapping[str, Fingerprint]:
-        """Those of all workers."""
-        return self._fingerprints
 
     def refusal(self, order: WorkOrder) -> str:
         """Whether a worker has so many contiguous cores."""
@@ -206,7 +202,7 @@ class ClusterLanes:
                     self._lose(slot.address, order)
                     held[0] = self._take(cores, is_cancelled)
                 else:
-                    self._fingerprints = found.fingerprints or self._fingerprints
+                    self.fingerprints = found.fingerprints or self.fingerprints
                     for text in found.notices:
                         self._notice(text)
                     return found.outcome

@@ -200,7 +200,8 @@ class _Run:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._told: dict[str, Fingerprint] = {}
-        self._silent_s, self._heard_at = wanted.silent_s, time.monotonic()
+        self.silent_s, self.heard_at = wanted.silent_s, time.monotonic()
+        """When the controller was there, and for how long it may be silent."""
         kind = lanes_named(wanted.lanes)
         facts = tuple(kind.probe(build, wanted.timeout_s) for build in wanted.builds)
         asked = Opening(
@@ -208,15 +209,6 @@ class _Run:
             self._notices.append,
         )
         self.lanes = kind.open(asked)
-
-    def hear(self) -> None:
-        """The controller is there."""
-        self._heard_at = time.monotonic()
-
-    @property
-    def is_forgotten(self) -> bool:
-        """Whether nothing was heard of the controller for too long."""
-        return time.monotonic() > self._heard_at + self._silent_s
 
     def slot(self, name: str) -> _Slot:
         """The lane of that name."""
@@ -254,7 +246,7 @@ def _run(name: str) -> _Run:
         run = _RUNS.get(name)
     if run is None:
         raise UsageError("this worker has closed the lanes of this run", "Measure again.")
-    run.hear()
+    run.heard_at = time.monotonic()
     return run
 
 
@@ -367,11 +359,12 @@ def _close_what_is_forgotten() -> None:
     while True:
         time.sleep(_LOOK_UP_S)
         with _LOCK:
-            forgotten = [name for name, run in _RUNS.items() if run.is_forgotten]
             if not _RUNS:
                 return
-        for name in forgotten:
-            close_lanes(name)
+            known = dict(_RUNS)
+        for name, run in known.items():
+            if time.monotonic() > run.heard_at + run.silent_s:
+                close_lanes(name)
 
 
 _TASKS = {

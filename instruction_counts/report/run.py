@@ -328,7 +328,7 @@ def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Do
     """A line for each statement, and what it costs more than the first; ``run`` has all."""
     (build,) = run.builds.values()
     is_any_ok = any(found.record.outcome.status is Status.OK for found in statements)
-    sections = [_table(statements)] if is_any_ok else []
+    sections = [_statements_table(statements)] if is_any_ok else []
     if len(statements) == 1 and statements[0].places:
         sections.append(_places(statements[0]))
     return Document(
@@ -352,7 +352,7 @@ def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Do
     )
 
 
-def _table(statements: Sequence[MeasuredStatement]) -> Table:
+def _statements_table(statements: Sequence[MeasuredStatement]) -> Table:
     instructions, *others = figure_columns(_METRICS)
     columns = [
         *(Column("statement", ""), instructions),

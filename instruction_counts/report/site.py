@@ -270,12 +270,9 @@ class Site:
         steps.sort(key=_moment, reverse=True)
         whole = functools.partial(overview, builds[::-1], steps, cases)
         yield from _both("index", _digest(builds, steps, cases), whole)
-        yield from self._of_all(builds, steps[:_FEED_LENGTH])
-
-    def _of_all(self, builds: Sequence[Values], steps: Sequence[Values]) -> Iterator[Page]:
-        """The feed and the index for the search."""
-        feed = functools.partial(html.feed, steps, self._url)
-        yield Page(_FEED, _digest(steps, self._url), feed)
+        newest = steps[:_FEED_LENGTH]
+        feed = functools.partial(html.feed, newest, self._url)
+        yield Page(_FEED, _digest(newest, self._url), feed)
         index = [(key.title, f"{page}.html") for key, page in self._cases.items()]
         index += [
             (f"{build['build']}, torch {build['torch']}, {build['started_at'][:10]}", page)
