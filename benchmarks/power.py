@@ -3,8 +3,9 @@
     make bench-power      (an hour; --trials 10 takes a quarter of it)
 
 Ten cases call a function that spins, in the base not at all, in each new build for a known share of
-what the case takes. A build without any slow-down is the test for false alarms. With ``--load`` a
-process keeps another core busy.
+what the case takes. A build without any slow-down is the test for false alarms. Both ways of timing
+see the same pairs of builds: in turns (``compare``), and one after the other as it would be without
+(medians whose intervals do not overlap). With ``--load`` a process keeps another core busy.
 """
 
 from __future__ import annotations
@@ -129,16 +130,29 @@ def steps_of(
     return {name: medians_s[name] / step_s for name in STATEMENTS}
 
 
+def record_of(case: Case, build: str, outcome: Outcome, times: Times | None) -> Record:
+    """A record of a case that has these times."""
+    return Record.of(case, build, Outcome(outcome.status, times=times, paired=outcome.paired))
+
+
 def change_in_turns(case: Case, outcome: Outcome) -> TimeChange:
     """What is said of a pair that was timed in turns."""
     paired = outcome.paired
     assert paired is not None
     sides = zip(paired.builds, (paired.base_s, paired.new_s), strict=True)
-    records = []
-    for name, values_s in sides:
-        times = Times.of(values_s, paired.runs) if values_s else None
-        records.append(Record.of(case, name, Outcome(outcome.status, times=times, paired=paired)))
+    records = [
+        record_of(case, name, outcome, Times.of(values_s, paired.runs) if values_s else None)
+        for name, values_s in sides
+    ]
     change = time_change(*records)
+    assert change is not None
+    return change
+
+
+def change_one_after_the_other(case: Case, outcomes: Sequence[Outcome]) -> TimeChange:
+    """What is said of two builds that were timed one after the other."""
+    records = [record_of(case, "", outcome, outcome.times) for outcome in outcomes]
+    change = time_change(records[0], records[1])
     assert change is not None
     return change
 
@@ -148,6 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=40, help="of each case and slow-down")
     parser.add_argument("--load", action="store_true", help="keep the other core busy")
+    parser.add_argument("--separate", action="store_true", help="also one after the other")
     args = parser.parse_args()
     cores = available_cores()
     settings = MeasurementSettings(jobs=1, cores=str(cores[0]), keeps_servers=False)
@@ -162,6 +177,8 @@ def main() -> None:
             for name, share in {"base": 0.0, **{f"new-{share}": share for share in SHARES}}.items()
         ]
         show_in_turns(settings, cases, builds, args.trials)
+        if args.separate:
+            show_separate(settings, cases, builds, args.trials)
 
 
 def show_in_turns(
@@ -187,6 +204,37 @@ def show_in_turns(
         table.add_row(f"{share:.1%}", str(len(changes)), *numbers, f"{mean:+.2%}")
     CONSOLE.print(table)
     CONSOLE.print(f"{seconds / len(orders):.2f} s a pair")
+
+
+def show_separate(
+    settings: MeasurementSettings, cases: Mapping[str, Case], builds: Sequence[Build], trials: int
+) -> None:
+    """The same where each build is timed by itself: how often a difference is called one."""
+    found: dict[str, list[TimeChange]] = {build.name: [] for build in builds[1:]}
+    runner = BuildRunner.of(builds, settings, Silent())
+    orders = [
+        settings.order(case, build, counts=False)
+        for _ in range(trials)
+        for case in cases.values()
+        for build in builds
+    ]
+    base: dict[str, Outcome] = {}
+    with runner.lanes() as lanes:
+        for done in carried_out(orders, lanes, runner.observer):
+            name, build = done.order.case.label[0], done.order.build.name
+            if build == builds[0].name:
+                base[name] = done.outcome
+            else:
+                change = change_one_after_the_other(cases[name], (base[name], done.outcome))
+                found[build].append(change)
+    table = Table("slow-down", "pairs", "slower", "faster", "mean found")
+    for share, changes in zip(SHARES, found.values(), strict=True):
+        slower = sum(change.significant and change.ratio > 1 for change in changes)
+        faster = sum(change.significant and change.ratio < 1 for change in changes)
+        mean = sum(change.relative for change in changes) / len(changes)
+        shown = (f"{number / len(changes):.1%}" for number in (slower, faster))
+        table.add_row(f"{share:.1%}", str(len(changes)), *shown, f"{mean:+.2%}")
+    CONSOLE.print(table)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ numbers as they are; how many digits are shown is decided once, by `Unit`.
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -200,6 +201,8 @@ class ChartKind(enum.Enum):
 
     POINTS = "points"
     LINES = "lines"
+    TREEMAP = "treemap"
+    """Of each series alone: labels as nodes, ``x`` their parents' labels, ``y`` their sizes."""
 
 
 @attrs.frozen
@@ -228,6 +231,16 @@ class Chart:
     logarithmic: bool = False
     folded: bool = False
     role: Role = Role.STRONG
+
+
+def treemap(title: str, sizes: Iterable[tuple[tuple[str, ...], int]]) -> Chart:
+    """Paths by their sizes; what lies above a path is as large as all that is below it."""
+    totals: Counter[tuple[str, ...]] = Counter()
+    for path, size in sizes:
+        totals.update({("all", *path)[:length]: size for length in range(1, len(path) + 2)})
+    names, parents = (tuple(" / ".join(path[:end]) for path in totals) for end in (None, -1))
+    series = Series("", parents, tuple(totals.values()), names)
+    return Chart(title, ChartKind.TREEMAP, (series,), folded=True)
 
 
 Section: TypeAlias = Table | Block | Chart

@@ -16,6 +16,7 @@ from instruction_counts.report.document import (
     Table,
     Unit,
     Value,
+    treemap,
 )
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import ModelTrace
@@ -73,10 +74,18 @@ _COLUMNS = (
 def predicted(predictions: Sequence[MeasuredModel]) -> Document:
     """The layers of models by type, their sums, and the models as they were measured."""
     tables = [Table(found.model, found.model, _COLUMNS, _rows(found)) for found in predictions]
+    charts = (
+        treemap(
+            f"{found.model}: instructions",
+            (((kind.type,), kind.cost.instructions or 0) for kind in found.types),
+        )
+        for found in predictions
+        if found.total.instructions
+    )
     records = (Row([table.name, *row.cells]) for table in tables for row in table.rows)
     return Document(
         "prediction",
-        sections=(table.without_empty_columns() for table in tables),
+        sections=[*(table.without_empty_columns() for table in tables), *charts],
         notes=(note for found in predictions for note in _notes(found)),
         records=Table("records", "", [Column("model", "model"), *_COLUMNS], records),
     )

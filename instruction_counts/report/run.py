@@ -51,6 +51,7 @@ from instruction_counts.report.document import (
     Value,
     records_table,
     table_of,
+    treemap,
 )
 from instruction_counts.report.format import count_cell, plural, relative, spread_cell, time_cell
 
@@ -225,28 +226,34 @@ def _title(run: Run, record: Record) -> str:
 
 
 def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
-    """Counts against times, where there are enough of both."""
-    timed: dict[str, list[tuple[Value, int, str]]] = defaultdict(list)
-    for record in records:
-        counted, times = record.outcome.instructions, record.outcome.times
-        if counted is not None and times is not None:
-            point = times.median_s, counted.per_run, record.key.title
-            timed[record.language.value].append(point)
-    if sum(map(len, timed.values())) < _FEWEST_DRAWN:
+    """Labels by what they cost, and counts against times."""
+    counted = [(found, record) for record in records if (found := record.outcome.instructions)]
+    if len(counted) < _FEWEST_DRAWN:
         return ()
+    sizes = ((_path(record), found.per_run) for found, record in counted)
+    labels = treemap("Instructions by label", sizes)
+    timed: dict[str, list[tuple[Value, int, str]]] = defaultdict(list)
+    for found, record in counted:
+        if (times := record.outcome.times) is not None:
+            point = times.median_s, found.per_run, record.key.title
+            timed[record.language.value].append(point)
     series = (
         Series(name, times, counts, titles)
         for name, points in timed.items()
         for times, counts, titles in [zip(*points, strict=True)]
     )
-    return (
-        Chart(
-            *("Instructions against time", ChartKind.POINTS, series),
-            *("median time (s)", "instructions per iteration"),
-            logarithmic=True,
-            folded=True,
-        ),
+    against = Chart(
+        *("Instructions against time", ChartKind.POINTS, series),
+        *("median time (s)", "instructions per iteration"),
+        logarithmic=True,
+        folded=True,
     )
+    return (labels, against) if timed else (labels,)
+
+
+def _path(record: Record) -> tuple[str, ...]:
+    modes = record.key.title.removeprefix(" / ".join(record.label))
+    return (*record.label, f"{record.build}{modes}")
 
 
 def _records(run: Run) -> Table:

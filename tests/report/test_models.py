@@ -11,7 +11,7 @@ from instruction_counts.core.types import AutogradMode
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
-from instruction_counts.report.document import Document
+from instruction_counts.report.document import Chart, Document
 from instruction_counts.report.renderers.terminal import render
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import unique_layers
@@ -90,10 +90,14 @@ def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> N
     assert "run --definitions gen.py" == found.next_command
 
 
-def test_a_file_has_all_models() -> None:
-    """Records with every column."""
+def test_a_page_draws_layers_and_a_file_has_all_models() -> None:
+    """A drawing without rows of sums, which are the whole; records with every column."""
     found = report.predicted([measured(RECORDS, "Net")] * 2)
+    *_, chart = found.sections
+    assert isinstance(chart, Chart)
 
+    (series,) = chart.series
+    assert [("all", "all / Conv2d", "all / ReLU"), (900, 600, 300)] == [series.labels, series.y]
     assert found.records is not None
     assert "model type calls unique instructions share time_s time_share" == " ".join(
         column.key for column in found.records.columns

@@ -74,6 +74,11 @@ def document(text: str = "mm") -> Document:
                 "median time (s)",
                 "instructions per iteration",
             ),
+            Chart(
+                "labels",
+                ChartKind.TREEMAP,
+                (Series("", ("", "all"), (300, 200), ("all", text)),),
+            ),
         ),
         notes=[text],
         next_command=f"explain last {text}",

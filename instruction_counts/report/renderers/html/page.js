@@ -86,6 +86,15 @@
       if (place.closest("[hidden]") || place.dataset.drawn) continue;
       place.dataset.drawn = "yes";
       const chart = JSON.parse(one("script", place).textContent);
+      if (chart.kind === "treemap") {
+        const { labels, x, y } = chart.series[0];
+        Plotly.newPlot(place, [{
+          type: "treemap", ids: labels, parents: x, values: y, branchvalues: "total",
+          labels: labels.map((label) => plain(label.split(" / ").pop())),
+          hovertemplate: "%{id}<br>%{value:,}<extra></extra>",
+        }], layout({ margin: { t: 5, r: 5, b: 5, l: 5 } }), options);
+        continue;
+      }
       const level = { color: colour("--warning"), width: 1.5, dash: "dot" };
       Plotly.newPlot(place, chart.series.map((series, at) => ({
         type: "scatter",
