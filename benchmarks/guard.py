@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = Console(width=120)
 CHANGED = "mm"
 CASES = [CHANGED, "add", "softmax"]
-CAUSE = re.compile(rf"^\| {CHANGED} · Python .*\| [^|]*\+[\d,]+ interpreter[^|]*\|$", re.MULTILINE)
-"""The line of the changed case, with the layer in which a wrapper of Python code shows."""
+CAUSE = re.compile(rf"^\| {CHANGED} \|.*\bwrapper\b.*\|$", re.MULTILINE)
+"""The line of the changed case, with the function that is new in it."""
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ def accept(folder: Path) -> Path:
     run, baseline = folder / "run.json", folder / "baseline.json"
     steps = (
         ["run", *measuring(), "--output", str(run)],
-        ["baseline", "accept", str(run), "--output", str(baseline)],
+        ["baseline", "accept", str(baseline), str(run)],
     )
     for step in steps:
         code = program(folder, *step)

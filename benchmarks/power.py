@@ -22,7 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from instruction_counts.analysis.verdicts.times import TimeChange, TimeVerdict, time_change
+from instruction_counts.analysis.verdicts.beside import TimeChange, TimeVerdict, time_change
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,6 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.memory import children_of, is_server, resident_mib
 from benchmarks.scale_records import changed, fingerprint, made_up
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.store import Store
@@ -128,31 +126,12 @@ def write_definitions(file: Path, groups: int) -> None:
 
 
 def running(folder: Path, cases: int) -> list[Figure]:
-    """The memory of everything while ``cases`` cases are measured, and how fast that is."""
+    """How fast ``cases`` cases are measured."""
     file = folder / "measured.py"
     write_definitions(file, -(-cases // 2))
-    command = [sys.executable, "main.py", "run", "--definitions", str(file), "--language", "python"]
-    command += ["--db", str(folder / "measured.db")]
-    begin = time.perf_counter()
-    got: dict[int, str] = {}
-    # The report stays in the pipe until the end; what is read line by line are the cases.
-    with (
-        (folder / "report").open("w") as report,
-        subprocess.Popen(
-            command, cwd=ROOT, stdout=report, stderr=subprocess.PIPE, text=True
-        ) as running_,
-    ):
-        assert running_.stderr is not None, "a pipe was asked for"
-        for line in running_.stderr:
-            done = re.match(r"\[(\d+)/\d+\]", line)
-            number = int(done[1]) if done else 0
-            if number and (number == 20 or number % 100 == 0):
-                servers = [pid for pid in children_of(running_.pid) if is_server(pid)]
-                mib = " + ".join(str(resident_mib(pid)) for pid in servers)
-                got[number] = f"{resident_mib(running_.pid)} MiB; servers {mib} MiB"
-    seconds = time.perf_counter() - begin
-    figures = [Figure(f"memory after {done} cases", "constant", text) for done, text in got.items()]
-    return [*figures, Figure(f"measuring {cases} cases", "", f"{seconds:.0f} s")]
+    asked = ("run", "--definitions", str(file), "--language", "python")
+    done = program(*asked, "--db", str(folder / "measured.db"))
+    return [Figure(f"measuring {cases} cases", "", done.got)]
 
 
 # Storing and comparing
@@ -162,9 +141,9 @@ def storing(folder: Path, cases: int) -> list[Figure]:
     """How long it takes to store two runs, and to read, compare and explain them."""
     db = folder / "scale.db"
     draw = random.Random(1)  # noqa: S311 - nothing here is secret
-    before = resident_mib(os.getpid())
+    before = resident_mib()
     stored, kept = stored_run(db, (made_up(number, draw) for number in range(cases)))
-    grown = resident_mib(os.getpid()) - before
+    grown = resident_mib() - before
     del kept
     draw = random.Random(1)  # noqa: S311 - nothing here is secret
     step = max(1, cases // CHANGED)
@@ -210,6 +189,12 @@ def stored_run(db: Path, records: Iterable[Record]) -> tuple[float, list[Record]
 
 
 # Processes
+
+
+def resident_mib() -> int:
+    """Resident memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 def program(*arguments: str) -> Finished:

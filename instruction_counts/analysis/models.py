@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import attrs
 
@@ -172,23 +172,6 @@ def _uses_of(record: Record) -> Counter[str]:
 # ------------------------------------------------------------------------- what a change means
 
 
-@attrs.frozen
-class ModelImpact:
-    """A change, as a share of a model."""
-
-    model: str
-    calls: int
-    share: float
-    """Of the instructions of one iteration; negative where the model gets faster."""
-
-    @property
-    def text(self) -> str:
-        """``+3.0% of MobileNetV2 (17 calls)``."""
-        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
-        digits = 1 if abs(self.share) >= 0.001 else 4
-        return f"{self.share:+.{digits}%} of {self.model} ({calls})"
-
-
 class Models:
     """The models that a run measured, and what each costs there."""
 
@@ -196,15 +179,19 @@ class Models:
         self._records = tuple(records)
         self._costs: dict[tuple[str, Language, AutogradMode], int] = {}
 
-    def impacts(self, record: Record | None, change: int | None) -> tuple[ModelImpact, ...]:
-        """What ``change`` instructions per iteration of a layer are to each model that uses it."""
+    def impacts(self, record: Record | None, change: int | None) -> Iterator[str]:
+        """What ``change`` instructions per iteration of a layer are to each model that uses it.
+
+        As a share of an iteration of the model: ``+3.0% of MobileNetV2 (17 calls)``.
+        """
         if record is None or not change:
-            return ()
-        found = []
+            return
         for model, calls in _uses_of(record).items():
             key = model, record.language, record.autograd
             if key not in self._costs:
                 self._costs[key] = measured(self._records, *key).total.instructions or 0
             if self._costs[key]:
-                found.append(ModelImpact(model, calls, change * calls / self._costs[key]))
-        return tuple(found)
+                share = change * calls / self._costs[key]
+                digits = 1 if abs(share) >= 0.001 else 4
+                times = "1 call" if calls == 1 else f"{calls:,} calls"
+                yield f"{share:+.{digits}%} of {model} ({times})"

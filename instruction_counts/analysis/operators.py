@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import AutogradMode
-from instruction_counts.domain.metrics import FLOPS, MOVED_BYTES, NO_AMOUNTS, Amounts
+from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts, Metric
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Identity, Record
 from instruction_counts.sources.operators.sizes import LEAST_POINTS
@@ -49,18 +50,9 @@ class Metrics:
         times = self.forward.outcome.times, self.both and self.both.times
         return times[1].median_s - times[0].median_s if times[0] and times[1] else None
 
-    @property
-    def bytes_per_s(self) -> float | None:
-        """Achieved bandwidth: the bytes that have to be moved, over the median time."""
-        return self._per_second(self.used.get(MOVED_BYTES.name))
-
-    @property
-    def flops_per_s(self) -> float | None:
-        """Achieved floating point operations in a second."""
-        return self._per_second(self.used.get(FLOPS.name))
-
-    def _per_second(self, amount: float | None) -> float | None:
-        times = self.forward.outcome.times
+    def per_second(self, metric: Metric) -> float | None:
+        """What is moved, or computed, in a second of the median time."""
+        amount, times = self.used.get(metric.name), self.forward.outcome.times
         return amount / times.median_s if amount is not None and times and times.median_s else None
 
 
@@ -166,18 +158,14 @@ def fit(counts: Mapping[int, int]) -> Fit | None:
 
 
 def _fitted(complexity: Complexity, counts: Mapping[int, int]) -> Fit:
+    from scipy.optimize import nnls  # noqa: PLC0415 - a fifth of a second, and seldom needed
+
     measured = np.array(list(counts.values()), dtype=float)
     grown = complexity.grown(np.array(list(counts), dtype=float))
-    options = []
-    for terms in ((1, 1), (1, 0), (0, 1)):
-        columns = np.stack([np.full(len(counts), float(terms[0])), terms[1] * grown], axis=1)
-        solved = np.linalg.lstsq(columns / measured[:, None], np.ones(len(counts)), rcond=None)[0]
-        overhead, per_unit = float(solved[0]) * terms[0], float(solved[1]) * terms[1]
-        residuals = (overhead + per_unit * grown) / measured - 1
-        if overhead >= 0 and per_unit >= 0:
-            options.append((float(np.sqrt(np.mean(residuals**2))), overhead, per_unit))
-    error, overhead, per_unit = min(options)
+    columns = np.stack([np.ones(len(counts)), grown], axis=1) / measured[:, None]
+    (overhead, per_unit), residual = nnls(columns, np.ones(len(counts)))
     sizes = np.geomspace(1, 2.0**60, 100_000)
     work = per_unit * complexity.grown(sizes)
     begins = float(np.interp(overhead, work, sizes)) if 0 < overhead <= work[-1] else None
-    return Fit(complexity, overhead, per_unit, error, begins)
+    error = float(residual) / math.sqrt(len(counts))
+    return Fit(complexity, float(overhead), float(per_unit), error, begins)

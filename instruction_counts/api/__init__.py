@@ -65,7 +65,7 @@ from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import to_json
-from instruction_counts.gate.limits import read_limits
+from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from instruction_counts.session.bisecting import find_changes
 from instruction_counts.session.builds import MeasurementSettings
@@ -95,6 +95,7 @@ __all__ = [
     "GroupedStmts",
     "GroupedVariants",
     "History",
+    "Limits",
     "MeasurementSettings",
     "Record",
     "Result",
@@ -166,7 +167,7 @@ def check(
     *,
     definitions: Cases = STANDARD,
     settings: MeasurementSettings = _SETTINGS,
-    limits: str | Path | None = None,
+    limits: str | Path | Limits | None = None,
     allow_different: bool = False,
     layouts: int | None = None,
     db: str | Path | None = None,
@@ -180,7 +181,7 @@ def check(
         new: as for `compare`; by default the interpreter that runs this is measured.
         definitions: the cases that are measured.
         settings: see `measure`, as for ``observer`` and ``select``.
-        limits: how much worse a case may get, a YAML file; None allows no increase.
+        limits: how much worse a case may get, `Limits` or a YAML file; None allows no increase.
         allow_different: compare even if compiler, C library, Python or instruction set differs.
         layouts: see `Comparing`.
         db: see `compare`, as for what is raised.
@@ -196,7 +197,7 @@ def check(
     with LazyStore(db) as runs:
         found = check_side(
             *(asked, Path(baseline), how, runs, observer),
-            limits=None if limits is None else read_limits(Path(limits)),
+            limits=read_limits(Path(limits)) if isinstance(limits, str | Path) else limits,
             allow_different=allow_different,
         )
     if found.interrupted:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -10,23 +11,28 @@ import click
 
 from instruction_counts.cli.options import (
     DURATION,
+    EXISTING_FILE,
     FILE,
     Decorator,
+    Written,
     build_options,
+    case_options,
     choice,
     compiler_option,
+    definitions_options,
     gathered,
     min_effect_option,
     option,
     store_option,
     time_budget_option,
 )
-from instruction_counts.cli.shards import balanced_options, sharded_options
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import CYCLES
 from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.shards import Shard
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.registry import DEFAULT, engines, require_profile
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
@@ -36,6 +42,7 @@ from instruction_counts.session.build_series import check_build_command
 from instruction_counts.session.builds import METRICS, MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
+from instruction_counts.storage.json_files import read_json
 
 if TYPE_CHECKING:
     from instruction_counts.sources.specification.expansion import Specification
@@ -46,12 +53,6 @@ allocator_option = choice(
     "Allocator of the counted process: constant-time, or that of the C library.",
     default="steady",
 )
-
-
-def _registered(flags: str, kinds: Collection[Any], default: str) -> Decorator:
-    """The option to choose one of what is registered."""
-    text = " ".join(f"{kind.name}: {kind.summary}." for kind in kinds)
-    return choice(flags, [kind.name for kind in kinds], text, default=default)
 
 
 def _without(flags: str, text: str) -> Decorator:
@@ -84,7 +85,12 @@ _SIMULATED = (
     ),
 )
 _OPTIONS = (
-    _registered("--engine", engines(), DEFAULT),
+    choice(
+        "--engine",
+        [engine.name for engine in engines()],
+        " ".join(f"{engine.name}: {engine.summary}." for engine in engines()),
+        default=DEFAULT,
+    ),
     allocator_option,
     compiler_option,
     choice(
@@ -215,13 +221,43 @@ def _layouts(none: str) -> Decorator:
     return option("--layouts", "K", text, type=click.IntRange(min=0))
 
 
+_SHARD = option(
+    "--shard",
+    "K/N",
+    "Only the K-th of N parts of the selected cases: 3/8.",
+    type=Written("shard", Shard.parse),
+)
+_BALANCE = option(
+    "--balance",
+    "FILE.json",
+    "Earlier results whose times balance the shards. All shards need the same file.",
+    type=EXISTING_FILE,
+)
+
+
+def _balanced(shard: Shard | None, balance: Path | None) -> Shard | None:
+    if balance is None:
+        return shard
+    if shard is None:
+        raise UsageError(
+            "--balance: there are no shards to balance", "Add --shard 1/8, or drop it."
+        )
+    durations_s: dict[CaseKey, float] = defaultdict(float)
+    for record in read_json(balance).cases:
+        durations_s[record.key] += record.outcome.duration_s
+    return shard.balanced(durations_s)
+
+
 _VERIFYING = (_layouts("verifies nothing"), time_budget_option)
-run_options = asking(balanced_options, build_options, measuring_options, store_option)
+_SHARDED = (definitions_options, _SHARD, case_options)
+# Runs can be merged only where no case is missed.
+_BALANCED = (definitions_options, gathered("shard", (_SHARD, _BALANCE), _balanced), case_options)
+run_options = asking(*_BALANCED, build_options, measuring_options, store_option)
 compare_options = asking(
-    *(sharded_options, build_options, measuring_options, min_effect_option),
+    *(*_SHARDED, build_options, measuring_options, min_effect_option),
     *(*_VERIFYING, _TIMING, store_option),
 )
-check_options = asking(sharded_options, build_options, counting_options, *_VERIFYING, store_option)
+check_options = asking(*_SHARDED, build_options, counting_options, *_VERIFYING, store_option)
 
 
 def series_options(*selecting: Decorator, required: bool) -> Decorator:

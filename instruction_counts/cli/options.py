@@ -150,7 +150,13 @@ _ONLY = several("--only", "GLOB", "Cases whose label matches: 'Pointwise/*/add'.
 case_options = gathered("selection", (_ONLY, *_MODES), Selection)
 """The same, and ``--only``."""
 
-device_option = choice("--device", DEVICES, "Where the tensors are.", metavar="DEVICE")
+
+def device(flags: str, text: str, **more: Any) -> Decorator:
+    """An option that says where tensors are."""
+    return choice(flags, DEVICES, text, metavar="DEVICE", **more)
+
+
+device_option = device("--device", "Where the tensors are.")
 
 
 def _overrides(dtype: str | None, device: str | None) -> Overrides:
@@ -230,13 +236,7 @@ definitions_options = gathered(
             *("--dtype", DTYPES, "dtype of the operator's inputs."), metavar="DTYPE", multiple=True
         ),
         several("--input inputs", "NAME=SIZES", "Shape of one of the inputs: input=32,3,256,256."),
-        choice(
-            "--device devices",
-            DEVICES,
-            "Where the tensors of operators are.",
-            metavar="DEVICE",
-            multiple=True,
-        ),
+        device("--device devices", "Where the tensors of operators are.", multiple=True),
     ),
     _definitions,
 )

@@ -54,10 +54,6 @@ def publish_to(
     return f"Published to {folder}: {number}, {changes.written:,} written{removed}."
 
 
-def _address(_context: click.Context, _option: click.Parameter, url: str | None) -> str:
-    return f"{url.rstrip('/')}/" if url else ""
-
-
 @click.command("publish", cls=Command)
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @case_options
@@ -67,7 +63,7 @@ def _address(_context: click.Context, _option: click.Parameter, url: str | None)
     "--url",
     "URL",
     "Address of the site, for the links of its feed  [default: the last one]",
-    callback=_address,
+    callback=lambda _context, _option, url: f"{url.rstrip('/')}/" if url else "",
 )
 @store_option
 def publish_command(

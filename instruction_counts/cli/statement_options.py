@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from instruction_counts.cli.options import choice, flag, gathered, option, several
-from instruction_counts.core.devices import DEVICES
+from instruction_counts.cli.options import choice, device, flag, gathered, option, several
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import UsageError
@@ -38,12 +37,7 @@ _OPTIONS = (
         "[default: derived from STMT]",
     ),
     several("--num-threads", "N", "Number of threads.  [default: 1]", type=click.IntRange(min=1)),
-    choice(
-        "--device",
-        DEVICES,
-        "Where the tensors are; the code knows it as device.",
-        metavar="DEVICE",
-    ),
+    device("--device", "Where the tensors are; the code knows it as device."),
 )
 _CODE = ("stmts", "setup", "global_setup")
 

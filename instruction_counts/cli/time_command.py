@@ -13,7 +13,7 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.work import Statements
-from instruction_counts.report.statements import statements_document
+from instruction_counts.report.run import statements_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.timing import time_statements
 

@@ -26,10 +26,9 @@ from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster import worker
 from instruction_counts.cluster.connection import connected, is_cluster
-from instruction_counts.cluster.messages import (
+from instruction_counts.cluster.worker import (
     Answer,
     Asked,
-    Changes,
     Hello,
     Measured,
     Opened,
@@ -157,7 +156,8 @@ class ClusterLanes:
         self._is_closed = False
         self._changed = threading.Condition()
         opened = self._open(asked)
-        self._fingerprints = next(iter(opened.values())).fingerprints
+        self.fingerprints: Mapping[str, Fingerprint] = next(iter(opened.values())).fingerprints
+        """Those of all workers."""
         self._used = set(opened)
         self._free = [
             _Slot(address, str(place), found.widest)
@@ -168,11 +168,6 @@ class ClusterLanes:
         self.widest = max(slot.widest for slot in self._free)
         threading.Thread(target=self._keep_up, daemon=True).start()
 
-    @property
-    def fingerprints(self) -> Mapping[str, Fingerprint]:
-        """Those of all workers."""
-        return self._fingerprints
-
     def refusal(self, order: WorkOrder) -> str:
         """Whether a worker has so many contiguous cores."""
         if order.cores <= self.widest:
@@ -181,7 +176,7 @@ class ClusterLanes:
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Ask one worker: they are alike."""
-        self._ask_any(worker.check, Orders(self._run, _samples(orders)), bool)
+        ask_any(self._workers, self._used, worker.check, Orders(self._run, _samples(orders)), bool)
 
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Each worker."""
@@ -207,26 +202,32 @@ class ClusterLanes:
                     self._lose(slot.address, order)
                     held[0] = self._take(cores, is_cancelled)
                 else:
-                    self._learn(found)
+                    self.fingerprints = found.fingerprints or self.fingerprints
+                    for text in found.notices:
+                        self._notice(text)
                     return found.outcome
             raise UsageError("the lanes were closed")
 
         try:
             yield None if held[0] is None else measure
         finally:
-            self._give_back(held[0])
+            if held[0] is not None:
+                with self._changed:
+                    self._free.append(held[0])
+                    self._changed.notify()
 
     def changed_files(self) -> dict[str, ChangedFiles]:
         """Where any worker sees some."""
         found: dict[str, ChangedFiles] = {}
         for address in sorted(self._used):
             with contextlib.suppress(LostWorkerError, UsageError):
-                found |= self._workers.ask(address, worker.changed_files, self._run, Changes).files
+                kind = dict[str, ChangedFiles]
+                found |= self._workers.ask(address, worker.changed_files, self._run, kind)
         return found
 
     def machine(self) -> Machine:
         """What a core of one of them can do."""
-        return self._ask_any(worker.machine, self._run, Machine)
+        return ask_any(self._workers, self._used, worker.machine, self._run, Machine)
 
     def close(self) -> None:
         """End what runs for this run on each worker."""
@@ -326,13 +327,6 @@ class ClusterLanes:
                 self._changed.wait(_LOOK_UP_S)
         return None
 
-    def _give_back(self, slot: _Slot | None) -> None:
-        if slot is None:
-            return
-        with self._changed:
-            self._free.append(slot)
-            self._changed.notify()
-
     def _lose(self, address: str, order: WorkOrder) -> None:
         with self._changed:
             is_new = address in self._used
@@ -340,12 +334,6 @@ class ClusterLanes:
             self._changed.notify_all()
         if is_new and not self._is_closed:
             self._notice(f"{address} is gone; {order.title} and its other cases go to others")
-
-    def _learn(self, found: Measured) -> None:
-        if found.fingerprints is not None:
-            self._fingerprints = found.fingerprints
-        for text in found.notices:
-            self._notice(text)
 
     def _keep_up(self) -> None:
         """See which workers are there, and let them hear of this controller."""
@@ -358,13 +346,10 @@ class ClusterLanes:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closed, _LOOK_UP_S)
 
-    def _ask_any(self, task: Callable[[str], str], message: Any, kind: type[T]) -> T:
-        return ask_any(self._workers, sorted(self._used), task, message, kind)
-
 
 def ask_any(
     workers: Workers,
-    addresses: Sequence[str],
+    addresses: Iterable[str],
     task: Callable[[str], str],
     message: Any,
     kind: type[T],
@@ -374,7 +359,7 @@ def ask_any(
     Raises:
         BuildError, UsageError: it says why it cannot, or none is there.
     """
-    for address in addresses:
+    for address in sorted(addresses):
         with contextlib.suppress(LostWorkerError):
             return workers.ask(address, task, message, kind)
     raise UsageError("the scheduler has no workers", "Start some:  dask worker ADDRESS")
@@ -416,17 +401,13 @@ def lanes_of(lanes: str) -> LanesEntry:
 
 def _probe(lanes: str, build: Build, timeout_s: float) -> BuildFacts:
     workers = Workers(connected(lanes))
-    return ask_any(
-        workers, sorted(workers.there), worker.probe, Asked(build, timeout_s), BuildFacts
-    )
+    return ask_any(workers, workers.there, worker.probe, Asked(build, timeout_s), BuildFacts)
 
 
 def _inquire(lanes: str, build: Build, task: str, request: Mapping[str, Any]) -> dict[str, Any]:
     workers = Workers(connected(lanes))
     asked = Asked(build, _TIMEOUT_S, task, json.dumps(request))
-    answer: dict[str, Any] = json.loads(
-        ask_any(workers, sorted(workers.there), worker.ask, asked, str)
-    )
+    answer: dict[str, Any] = json.loads(ask_any(workers, workers.there, worker.ask, asked, str))
     return answer
 
 

@@ -1,7 +1,9 @@
 """What Dask's workers run: lanes of their machine, for a controller elsewhere.
 
-Each function takes a text and returns one. Lanes stay open from `open_lanes` to `close_lanes`, or
+Each task takes a text and returns one. Lanes stay open from `open_lanes` to `close_lanes`, or
 until nothing was heard of their controller for some minutes.
+
+Messages in both directions are values as JSON, and nothing is pickled.
 """
 
 from __future__ import annotations
@@ -15,30 +17,128 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypeVar
+
+import attrs
 
 from instruction_counts import __version__
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.cluster.messages import (
-    Answer,
-    Asked,
-    Changes,
-    Hello,
-    Measured,
-    Opened,
-    Orders,
-    Wanted,
-    refusal,
-)
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
+from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
 from instruction_counts.storage.json_files import dumps, loads
 from instruction_counts.system.worker_tasks import counting_digest
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Hello:
+    """Which program a worker has: that of the controller, or it is not used."""
+
+    version: str
+    counted_by: str
+    """A digest of what counting processes execute."""
+
+
+@attrs.frozen
+class Asked:
+    """Something to find out about a build."""
+
+    build: Build
+    timeout_s: float
+    task: str = ""
+    request: str = "{}"
+
+
+@attrs.frozen
+class Wanted:
+    """The lanes of a run."""
+
+    run: str
+    """Names them; no two are alike."""
+    engine: str
+    builds: tuple[Build, ...]
+    profile: Profile
+    timeout_s: float
+    jobs: int | None = None
+    cores: str | None = None
+    lanes: str = DEFAULT
+    """Their kind, on the worker."""
+    silent_s: float = 300.0
+    """They are closed when nothing was heard of the controller for so long."""
+
+
+@attrs.frozen
+class Opened:
+    """What lanes a worker has opened."""
+
+    number: int
+    widest: int
+    """The most contiguous cores that a case can have there."""
+    fingerprints: dict[str, Fingerprint]
+    """By the name of the build."""
+
+
+@attrs.frozen
+class Orders:
+    """Orders for the lanes of a run."""
+
+    run: str
+    orders: tuple[WorkOrder, ...]
+    slot: str = ""
+    """Which of its lanes measures; it keeps its cores while orders of the same case follow."""
+
+
+@attrs.frozen
+class Measured:
+    """What became of an order."""
+
+    outcome: Outcome
+    fingerprints: dict[str, Fingerprint] | None = None
+    """As they are known by now, where that is new."""
+    notices: tuple[str, ...] = ()
+    """What a person should know."""
+
+
+@attrs.frozen
+class Answer:
+    """What came of a request: a value, or why there is none."""
+
+    value: str = ""
+    error: str = ""
+    remedy: str = ""
+    is_of_build: bool = False
+
+
+def refusal(error: UsageError) -> Answer:
+    """The answer that says why there is no value."""
+    return Answer("", error.message, error.remedy, isinstance(error, BuildError))
+
+
+def value_of(answer: Answer, kind: type[T]) -> T:
+    """The value of an answer.
+
+    Raises:
+        BuildError, UsageError: there is none.
+    """
+    if answer.error:
+        raise (BuildError if answer.is_of_build else UsageError)(answer.error, answer.remedy)
+    return loads(answer.value, kind)
+
+
+def for_a_worker(order: WorkOrder) -> WorkOrder:
+    """An order without what only its controller reads."""
+    case = attrs.evolve(order.case, metadata={}, subject=None, expected=())
+    return attrs.evolve(order, case=case)
+
 
 _LOOK_UP_S = 1.0
 _KEPT_S = 0.2
@@ -100,7 +200,8 @@ class _Run:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._told: dict[str, Fingerprint] = {}
-        self._silent_s, self._heard_at = wanted.silent_s, time.monotonic()
+        self.silent_s, self.heard_at = wanted.silent_s, time.monotonic()
+        """When the controller was there, and for how long it may be silent."""
         kind = lanes_named(wanted.lanes)
         facts = tuple(kind.probe(build, wanted.timeout_s) for build in wanted.builds)
         asked = Opening(
@@ -108,15 +209,6 @@ class _Run:
             self._notices.append,
         )
         self.lanes = kind.open(asked)
-
-    def hear(self) -> None:
-        """The controller is there."""
-        self._heard_at = time.monotonic()
-
-    @property
-    def is_forgotten(self) -> bool:
-        """Whether nothing was heard of the controller for too long."""
-        return time.monotonic() > self._heard_at + self._silent_s
 
     def slot(self, name: str) -> _Slot:
         """The lane of that name."""
@@ -154,7 +246,7 @@ def _run(name: str) -> _Run:
         run = _RUNS.get(name)
     if run is None:
         raise UsageError("this worker has closed the lanes of this run", "Measure again.")
-    run.hear()
+    run.heard_at = time.monotonic()
     return run
 
 
@@ -241,9 +333,9 @@ def machine(text: str) -> Machine:
 
 
 @_answering
-def changed_files(text: str) -> Changes:
-    """Files of the builds that changed since they were probed here."""
-    return Changes(_run(text).lanes.changed_files())
+def changed_files(text: str) -> dict[str, ChangedFiles]:
+    """Files of the builds that changed since they were probed here, by the name of the build."""
+    return _run(text).lanes.changed_files()
 
 
 @_answering
@@ -267,11 +359,12 @@ def _close_what_is_forgotten() -> None:
     while True:
         time.sleep(_LOOK_UP_S)
         with _LOCK:
-            forgotten = [name for name, run in _RUNS.items() if run.is_forgotten]
             if not _RUNS:
                 return
-        for name in forgotten:
-            close_lanes(name)
+            known = dict(_RUNS)
+        for name, run in known.items():
+            if time.monotonic() > run.heard_at + run.silent_s:
+                close_lanes(name)
 
 
 _TASKS = {

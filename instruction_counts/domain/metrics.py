@@ -102,7 +102,9 @@ _ITERATION = "one warm iteration that is neither counted nor timed"
 BYTECODES = Metric("bytecodes", "bytecodes", "bytecodes", f"Python, in {_ITERATION}", judged=True)
 """Of Python cases: executed by all Python functions, the statement's own lines included."""
 OPERATOR_CALLS = Metric(
-    "operator_calls", "operator calls", "calls", f"torch's profiler, in {_ITERATION}", judged=True
+    *("operator_calls", "operator calls", "calls", f"torch's profiler, in {_ITERATION}"),
+    judged=True,
+    heading="operators",
 )
 """Of all operators that torch dispatches, those that other operators call included."""
 _COMPILER = "torch.compile, in a process that is neither counted nor timed"

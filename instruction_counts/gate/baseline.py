@@ -195,6 +195,8 @@ class BaselineCase(CaseKey):
         counted = record.outcome.instructions
         assert counted is not None, "asked of counted cases only"
         noises = [*noises, *([] if record.noise is None else [record.noise])]
+        judged = {metric.name for metric in metrics() if metric.judged and metric.exact}
+        kept = judged | {ALLOCATIONS.name}
         count, seen = counted.per_run, [noise for noise in noises if noise.layouts]
         fresh = max((noise.server_spread for noise in noises), default=0.0)
         moved = max((noise.layout_spread for noise in seen), default=0.0)
@@ -204,7 +206,7 @@ class BaselineCase(CaseKey):
             instructions=count,
             exact=counted.exact,
             spread=min(count, max(counted.spread, math.ceil(fresh * count))),
-            metrics=Amounts({n: v for n, v in record.outcome.metrics.items() if n in _kept()}),
+            metrics=Amounts({n: v for n, v in record.outcome.metrics.items() if n in kept}),
             layouts=max((noise.layouts for noise in seen), default=0),
             layout_spread=math.ceil(moved * count),
             layers=layer_counts(record),
@@ -252,11 +254,6 @@ class BaselineCase(CaseKey):
     @property
     def _instructions(self) -> Instructions:
         return Instructions(self.instructions, self.exact, (), self.spread)
-
-
-def _kept() -> set[str]:
-    judged = {metric.name for metric in metrics() if metric.judged and metric.exact}
-    return judged | {ALLOCATIONS.name}
 
 
 @attrs.frozen

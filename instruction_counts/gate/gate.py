@@ -1,4 +1,4 @@
-"""What a comparison exceeds: limits on top of its verdicts, never instead of them; a check as JSON.
+"""What a comparison exceeds: limits on top of its verdicts, never instead of them.
 
 A hard limit is exceeded by a change that lies above it by more than the noise floor of the case;
 between the two it is at the edge, which is reported and does not fail. A case that exceeded its
@@ -8,22 +8,18 @@ limit the last time exceeds it until its change is no longer above the limit its
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import attrs
 
+from instruction_counts.analysis.verdicts.beside import CyclesVerdict, TimeVerdict
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.cycles import CyclesVerdict
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
-from instruction_counts.analysis.verdicts.times import TimeVerdict
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.limits import Limits
 from instruction_counts.reading.structure import (
-    ignore_other_fields,
     read_as,
     require_version,
     strict_converter,
@@ -177,63 +173,8 @@ def _of_worse(
     return Finding(difference, Level.WITHIN, f"hard limit {hard}")
 
 
-# ------------------------------------------------------------------------------------- as JSON
-
-FORMAT_VERSION = 1
+CHECK_VERSION = 1
 """Of the JSON of checks: 1, the first."""
-
-Causes: TypeAlias = Mapping[CaseKey, Sequence[str]]
-
-
-def check_values(
-    gate: Gate, causes: Causes, shared_causes: Sequence[Mapping[str, Any]] = ()
-) -> dict[str, Any]:
-    """The JSON of a check: everything that is known, case by case, and what cases share."""
-    return {
-        "check_version": FORMAT_VERSION,
-        "fails": gate.fails,
-        "compares": gate.compares,
-        "layouts": gate.comparison.layouts,
-        "changed_files": gate.comparison.new.changed_files,
-        "cases": [
-            {
-                **difference_figures(finding.difference, causes.get(finding.key, ())),
-                "level": finding.level.value,
-                "why": finding.why,
-                "exceeded_before": finding.key in gate.carried,
-            }
-            for finding in gate.findings
-        ],
-        "causes": list(shared_causes),
-        "skipped_by_budget": [
-            {**key.as_values, "time_budget": budget, "exceeded_before": key in gate.carried}
-            for key, budget in gate.comparison.skipped_by_budget.items()
-        ],
-    }
-
-
-def difference_figures(difference: Difference, causes: Sequence[str]) -> dict[str, Any]:
-    """A compared case by names, as all JSON has it."""
-    return {
-        **difference.key.as_values,
-        **verdict_figures(difference),
-        "noise": difference.noise,
-        "noise_origin": None if difference.noise_origin is None else difference.noise_origin.value,
-        "causes": list(causes),
-    }
-
-
-def verdict_figures(difference: Difference) -> dict[str, Any]:
-    """The verdict and the counts that it is about."""
-    return {
-        "verdict": difference.verdict.value,
-        "reason": difference.reason.value,
-        "verified": difference.verified,
-        "base": difference.base_count,
-        "new": difference.new_count,
-        "change": difference.change,
-        "relative": difference.relative,
-    }
 
 
 def exceeded_in(path: Path) -> frozenset[CaseKey]:
@@ -270,7 +211,5 @@ class _Check:
     skipped_by_budget: tuple[_Case, ...]
 
 
-_CONVERTER = strict_converter()
-ignore_other_fields(_CONVERTER, _Case)
-ignore_other_fields(_CONVERTER, _Check)
-require_version(_CONVERTER, _Check, "check_version", FORMAT_VERSION)
+_CONVERTER = strict_converter(other_fields=True)
+require_version(_CONVERTER, _Check, "check_version", CHECK_VERSION)

@@ -24,7 +24,7 @@ from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
-from instruction_counts.report.statements import statements_document
+from instruction_counts.report.run import statements_document
 from instruction_counts.system.program import PROGRAM
 from instruction_counts.system.shortages import shortage
 

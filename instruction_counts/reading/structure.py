@@ -204,15 +204,12 @@ def require_version(converter: cattrs.Converter, kind: Any, field: str, supporte
     converter.register_structure_hook(kind, checked)
 
 
-def ignore_other_fields(converter: cattrs.Converter, kind: type[attrs.AttrsInstance]) -> None:
-    """Let values of ``kind`` be read from mappings that hold more than their fields."""
-    lenient = guarded(functools.partial(_class_hook, is_strict=False))
-    converter.register_structure_hook(kind, lenient(kind, converter))
+def strict_converter(*, other_fields: bool = False) -> cattrs.Converter:
+    """A converter that takes no value for one of another type; see the top of this file.
 
-
-def strict_converter() -> cattrs.Converter:
-    """A converter that takes no value for one of another type; see the top of this file."""
-    converter = cattrs.Converter(forbid_extra_keys=True, use_alias=True)
+    With ``other_fields``, mappings may hold more than the fields of their class.
+    """
+    converter = cattrs.Converter(forbid_extra_keys=not other_fields, use_alias=True)
     for kind, expected in ((str, "a string"), (bool, "true or false")):
         converter.register_structure_hook(kind, functools.partial(_scalar, expected))
     converter.register_structure_hook(int, _integer)
@@ -413,10 +410,8 @@ def names_of(kind: Any) -> Iterator[str]:
             yield field.alias or field.name
 
 
-def _class_hook(kind: Any, converter: cattrs.Converter, *, is_strict: bool = True) -> Any:
-    return make_dict_structure_fn(
-        kind, converter, _cattrs_forbid_extra_keys=is_strict, **_left_out(kind)
-    )
+def _class_hook(kind: Any, converter: cattrs.Converter) -> Any:
+    return make_dict_structure_fn(kind, converter, **_left_out(kind))
 
 
 def _left_out(kind: Any) -> dict[str, Any]:

@@ -13,11 +13,20 @@ from instruction_counts.core.api import TORCH, TimerArgs
 from instruction_counts.core.facts import subject_values
 from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, Language, RuntimeMode
-from instruction_counts.domain.metrics import metrics
+from instruction_counts.domain.metrics import LAUNCHES, metrics
 from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.records import Record
 from instruction_counts.report import causes
-from instruction_counts.report.document import Block, Column, Document, Line, Row, Section, Table
+from instruction_counts.report.document import (
+    Block,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Section,
+    Table,
+)
 from instruction_counts.report.format import ABSENT, duration, plural
 
 KEY_NAMES = ("label", "language", "runtime", "autograd", "num_threads")
@@ -99,6 +108,18 @@ def _as_values(case: Case) -> dict[str, Any]:
         "subject": subject_values(case.subject),
         "expected": [attrs.asdict(tensor) for tensor in case.expected],
     }
+
+
+_ON_CUDA = (
+    "cuda: what the CPU executes and asks for, up to CUDA's libraries, which are stand-ins. "
+    "No kernel runs, and nothing here says how long one takes."
+)
+
+
+def about_cuda(records: Iterable[Record | None]) -> tuple[Line, ...]:
+    """What heads every table with cases on CUDA: a line where one of these is."""
+    is_there = any(record and LAUNCHES.name in record.outcome.metrics for record in records)
+    return (Line(_ON_CUDA, Role.DIM),) if is_there else ()
 
 
 def details(difference: Difference) -> Iterator[Section]:

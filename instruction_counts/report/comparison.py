@@ -11,8 +11,13 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.models import Models
+from instruction_counts.analysis.verdicts.beside import (
+    CyclesChange,
+    CyclesVerdict,
+    TimeChange,
+    TimeVerdict,
+)
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.cycles import CyclesChange, CyclesVerdict
 from instruction_counts.analysis.verdicts.difference import (
     FAR_BEYOND,
     OTHER_PROGRAMS,
@@ -22,14 +27,11 @@ from instruction_counts.analysis.verdicts.difference import (
 )
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
-from instruction_counts.analysis.verdicts.times import TimeChange, TimeVerdict
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import CYCLES, OF_CYCLES, metrics
 from instruction_counts.domain.records import Record
-from instruction_counts.gate import gate
 from instruction_counts.report import causes
-from instruction_counts.report.cases import KEY_NAMES, details, name_of, selector
-from instruction_counts.report.cuda import about_cuda
+from instruction_counts.report.cases import KEY_NAMES, about_cuda, details, name_of, selector
 from instruction_counts.report.document import (
     Block,
     CaseTest,
@@ -84,8 +86,8 @@ _COLUMNS = (
     Column("change", "change", Unit.CHANGE, of=lambda case: change_cell(case.change, case)),
     Column("relative", "%", Unit.RELATIVE, of=lambda case: change_cell(case.relative, case)),
     Column("noise", "±", Unit.SPREAD, of=lambda case: (case.noise_origin and case.noise) or ""),
-    Column("cycles", "cycles", Unit.RELATIVE, of=lambda case: cycles_cell(case.cycles)),
-    Column("time", "time", Unit.RELATIVE, of=lambda case: time_cell(case.time)),
+    Column("cycles", "cycles", Unit.RELATIVE, of=lambda case: _beside(case.cycles)),
+    Column("time", "time", Unit.RELATIVE, of=lambda case: _beside(case.time)),
 )
 _LEGEND = (
     "Instructions per iteration. Python, eager and forward unless stated otherwise. "
@@ -98,9 +100,12 @@ _TIME_LEGEND = (
 )
 _CYCLES_LEGEND = " cycles: estimated by simulating caches; = no difference above 2%, ? cannot tell."
 _EQUAL, _UNKNOWN = Cell("=", Role.DIM), Cell("?")
-_ON_TIMES = {TimeVerdict.NO_DIFFERENCE: _EQUAL, TimeVerdict.CANNOT_TELL: _UNKNOWN}
-_ON_CYCLES = {CyclesVerdict.NO_DIFFERENCE: _EQUAL, CyclesVerdict.CANNOT_TELL: _UNKNOWN}
-_SLOWER_OR_FASTER = {TimeVerdict.SLOWER, TimeVerdict.FASTER}
+_NO_CHANGE: dict[TimeVerdict | CyclesVerdict | None, Cell] = {
+    None: Cell(""),
+    **dict.fromkeys((TimeVerdict.NO_DIFFERENCE, CyclesVerdict.NO_DIFFERENCE), _EQUAL),
+    **dict.fromkeys((TimeVerdict.CANNOT_TELL, CyclesVerdict.CANNOT_TELL), _UNKNOWN),
+}
+"""What stands for verdicts on time and cycles that are no change; None is that there is none."""
 
 
 def comparison_document(
@@ -244,20 +249,12 @@ def change_cell(amount: float | None, difference: Difference | None) -> Cell:
     return Cell(amount, Role.of_change(difference.change))
 
 
-def time_cell(change: TimeChange | None) -> Cell:
-    """The change of the time where one was found; nothing where times were not taken in turns."""
-    if change is None or change.verdict is None:
-        return Cell("")
-    is_change = change.verdict in _SLOWER_OR_FASTER
-    role = Role.of_change(change.relative)
-    return Cell(change.relative, role) if is_change else _ON_TIMES[change.verdict]
-
-
-def cycles_cell(change: CyclesChange | None) -> Cell:
-    """The change of the estimated cycles where one was found; nothing where there are none."""
-    if change is None:
-        return Cell("")
-    return _ON_CYCLES.get(change.verdict) or Cell(change.relative, Role.of_change(change.relative))
+def _beside(change: TimeChange | CyclesChange | None) -> Cell:
+    """The change of time or cycles where one was found; nothing where there is no verdict."""
+    verdict = None if change is None else change.verdict
+    if change is None or verdict in _NO_CHANGE:
+        return _NO_CHANGE[verdict]
+    return Cell(change.relative, Role.of_change(change.relative))
 
 
 def _count(count: int | None, record: Record | None) -> Cell:
@@ -285,7 +282,7 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
         before, after = (change.metric.text(amount) for amount in (change.base, change.new))
         parts.append(f"{change.metric.title}: {before} → {after} ({change.verdict})")
     if models is not None:
-        parts += [impact.text for impact in models.impacts(difference.base, difference.change)]
+        parts += models.impacts(difference.base, difference.change)
     if (time := difference.time) and time.verdict is None and time.significant:
         seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
         parts.append(f"time {seconds} ({relative(time.relative)})")
@@ -295,8 +292,9 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
 def _said_of_times_in_turns(difference: Difference) -> Iterator[str]:
     """What the column does not say: that time and instructions disagree."""
     time, change = difference.time, difference.change or 0
-    if time and time.verdict in _SLOWER_OR_FASTER and change * time.relative <= 0:
-        start = f"{'fewer' if change < 0 else 'more'} instructions, {time.verdict.value}: "
+    verdict = time and time.verdict
+    if time and verdict and verdict not in _NO_CHANGE and change * time.relative <= 0:
+        start = f"{'fewer' if change < 0 else 'more'} instructions, {verdict.value}: "
         seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
         yield f"{start if change else ''}time {seconds} ({time.reason})"
 
@@ -304,7 +302,7 @@ def _said_of_times_in_turns(difference: Difference) -> Iterator[str]:
 def _said_of_cycles(difference: Difference) -> Iterator[str]:
     """Estimated cycles that changed, and what changed most beside instructions."""
     change = difference.cycles
-    if change is None or change.verdict in _ON_CYCLES:
+    if change is None or change.verdict in _NO_CHANGE:
         return
     yield f"cycles: {change.base.median:,.0f} → {change.new.median:,.0f}"
     before, after = (
@@ -337,9 +335,9 @@ def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
         if name == Verdict.SAME.value and case.metrics:
             name = "metrics"
         elif name == Verdict.SAME.value or (case.reason is Reason.NOT_COUNTED and time):
-            has_others = case.cycles is not None and case.cycles.verdict not in _ON_CYCLES
+            has_others = case.cycles is not None and case.cycles.verdict not in _NO_CHANGE
             name = "cycles" if has_others else Verdict.SAME.value
-            name = "times" if time in _SLOWER_OR_FASTER else name
+            name = "times" if time not in _NO_CHANGE else name
         groups[name].append(case)
     for name, (title, role, remark) in _GROUPS.items():
         if mine := groups[name]:
@@ -425,10 +423,10 @@ def side_values(side: Side) -> dict[str, Any]:
 def case_values(difference: Difference) -> dict[str, Any]:
     """A compared case by names."""
     return {
-        **gate.difference_figures(difference, causes.texts(difference.causes)),
+        **difference_figures(difference),
         "layouts": difference.layouts,
-        "cycles": _cycles_values(difference.cycles),
-        "time": _time_values(difference.time),
+        "cycles": _named(difference.cycles, *_OF_CYCLES),
+        "time": _named(difference.time, *_OF_TIMES),
         "output": difference.output,
         "metrics": {
             change.metric.name: {"base": change.base, "new": change.new, "verdict": change.verdict}
@@ -437,21 +435,36 @@ def case_values(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _cycles_values(change: CyclesChange | None) -> dict[str, Any] | None:
-    if change is None:
-        return None
-    names = ("base", "new", "relative", "verdict")
-    return {name: getattr(change, name) for name in names}
+def difference_figures(difference: Difference) -> dict[str, Any]:
+    """What all JSON says of a compared case."""
+    return {
+        **difference.key.as_values,
+        **verdict_figures(difference),
+        "noise": difference.noise,
+        "noise_origin": difference.noise_origin and difference.noise_origin.value,
+        "causes": list(causes.texts(difference.causes)),
+    }
 
 
-def _time_values(change: TimeChange | None) -> dict[str, Any] | None:
-    if change is None:
-        return None
-    names = ("base_s", "new_s", "ratio", "low", "high", "verdict", "reason", "paired")
-    values = {name: getattr(change, name) for name in names}
-    if math.isinf(change.high):  # which JSON cannot say
-        values["high"] = None
-    return values
+def verdict_figures(difference: Difference) -> dict[str, Any]:
+    """The verdict and the counts that it is about."""
+    return {
+        "verdict": difference.verdict.value,
+        "reason": difference.reason.value,
+        "verified": difference.verified,
+        "base": difference.base_count,
+        "new": difference.new_count,
+        "change": difference.change,
+        "relative": difference.relative,
+    }
+
+
+_OF_CYCLES = ("base", "new", "relative", "verdict")
+_OF_TIMES = ("base_s", "new_s", "ratio", "low", "high", "verdict", "reason", "paired")
+
+
+def _named(change: object | None, *names: str) -> dict[str, Any] | None:
+    return None if change is None else {name: getattr(change, name) for name in names}
 
 
 def _records(cases: Iterable[dict[str, Any]]) -> Table:

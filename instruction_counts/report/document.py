@@ -194,7 +194,6 @@ class Block:
     role: Role = Role.STRONG
     preformatted: bool = False
     """Whether its lines are code or a drawing, which nobody may break."""
-    folded: bool = False
 
 
 class ChartKind(enum.Enum):

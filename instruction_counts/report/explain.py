@@ -1,7 +1,12 @@
-"""Where the instructions of a case go on one side, or what changed from one side to another."""
+"""Where the instructions of a case go on one side, or what changed from one side to another.
+
+Lines of functions that changed stand below each other: ``-`` before base's, ``+`` before new's.
+"""
 
 from __future__ import annotations
 
+import difflib
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -25,13 +30,12 @@ from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import disagreements
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.executed import Executed, SourceChange
+from instruction_counts.domain.executed import Executed, SourceChange, SourceLines
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions, Outcome
-from instruction_counts.report import source_lines
+from instruction_counts.report.cases import about_cuda
 from instruction_counts.report.causes import texts, title
 from instruction_counts.report.comparison import facts, side_values
-from instruction_counts.report.cuda import about_cuda
 from instruction_counts.report.document import (
     Block,
     Cell,
@@ -86,12 +90,14 @@ def explanation_document(
         "python": _python(explained),
         "operator": _changed(explained, CauseKind.OPERATOR, "operators", "by operator"),
         "cuda": _cuda(explained),
-        SOURCE: source_lines.blocks(sources or ()),
+        SOURCE: source_blocks(sources or ()),
         "layer": _shares(explained, "layers", "by layer", explained.difference.by_layer()),
         "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
         "function": _functions(explained),
         "cycles": _cycles(explained),
     }
+    side_facts = facts(explained.sides)
+    counts = Row(["instructions", *map(count, _counts(explained))])
     data = _values(explained, sources)
     records = ([function[name] for name in _RECORD] for function in data["functions"])
     return Document(
@@ -101,7 +107,7 @@ def explanation_document(
             *(_answer(explained) if _is_pair(explained) else ()),
             *about_cuda(side.records[explained.key] for side in explained.sides),
         ],
-        facts=_facts(explained),
+        facts=attrs.evolve(side_facts, rows=(*side_facts.rows, counts)),
         sections=(part for name, found in parts.items() if name in wanted for part in found),
         notes=_notes(explained, wanted),
         longest=LONGEST_COMMENT,
@@ -132,13 +138,6 @@ def _answer(explained: Explained) -> Iterator[Line]:
         return
     share = f" ({relative((new - base) / base)})" if base else ""
     yield Line(f"{new - base:+,} instructions per iteration{share}", Role.of_change(new - base))
-
-
-def _facts(explained: Explained) -> Table:
-    found = facts(explained.sides)
-    return attrs.evolve(
-        found, rows=(*found.rows, Row(["instructions", *map(count, _counts(explained))]))
-    )
 
 
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
@@ -438,3 +437,54 @@ def _executed_values(explained: Explained) -> dict[str, Any]:
 
 def _named(cause: Cause) -> dict[str, Any]:
     return {name: getattr(cause, name) for name in ("name", "base", "new", "change")}
+
+
+NONE_CHANGED = "No Python function was edited, entered or left: there are no lines to show."
+
+_CONTEXT = 3
+_MOST_LINES = 40
+"""Of a function that one side alone has."""
+
+
+def source_blocks(changes: Sequence[SourceChange]) -> Iterator[Block]:
+    """A block for each function: what is to be known of its lines, then the lines."""
+    if not changes:
+        yield Block("", [NONE_CHANGED])
+    for change in changes:
+        remarks = (Line(remark, Role.WARNING, 2) for remark in change.remarks)
+        title = f"{change.file} {change.name}"
+        yield Block(title, [*remarks, *_lines(change)], preformatted=True)
+
+
+def _lines(change: SourceChange) -> Iterator[Line]:
+    """The lines that changed and some around them; of a function that one side has, its first."""
+    base, new = (_numbered(side) for side in (change.base, change.new))
+    if not base or not new:
+        whole = base or new
+        yield from (_line(" ", line) for line in whole[:_MOST_LINES])
+        if len(whole) > _MOST_LINES:
+            yield Line("…", indent=4)
+        return
+    old_texts, new_texts = ([text for _, text in side] for side in (base, new))
+    matcher = difflib.SequenceMatcher(None, old_texts, new_texts, autojunk=False)
+    for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
+        if number:
+            yield Line("…", indent=4)
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                yield from (_line(" ", line) for line in new[new_start:new_end])
+                continue
+            yield from (_line("-", line, Role.BAD) for line in base[start:end])
+            yield from (_line("+", line, Role.GOOD) for line in new[new_start:new_end])
+
+
+def _line(sign: str, line: tuple[int, str], role: Role = Role.PLAIN) -> Line:
+    number, text = line
+    return Line(f"{sign} {number:>4} {text.rstrip()}", role, 2)
+
+
+def _numbered(side: SourceLines | None) -> list[tuple[int, str]]:
+    if side is None:
+        return []
+    lines = textwrap.dedent("\n".join(side.lines)).expandtabs().split("\n")
+    return list(enumerate(lines, side.first))

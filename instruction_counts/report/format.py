@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.outcomes import Instructions, Times
 from instruction_counts.report.document import Cell, Role, Unit
 
@@ -72,11 +71,6 @@ def time_cell(times: Times | None) -> Cell:
 def spread_cell(times: Times | None) -> Cell:
     """The interquartile range as a fraction of the median; nothing where there is none."""
     return Cell(times.iqr_s / times.median_s if times and times.median_s else "", Role.DIM)
-
-
-def range_cell(cycles: EstimatedCycles | None) -> Cell:
-    """Half the range of estimated cycles as a fraction of their median."""
-    return Cell(cycles.range / 2 / cycles.median if cycles and cycles.median else "", Role.DIM)
 
 
 def plural(number: int, noun: str, nouns: str = "") -> str:

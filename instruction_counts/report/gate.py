@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
-from instruction_counts.gate.gate import Finding, Gate, Level, check_values
+from instruction_counts.gate.gate import CHECK_VERSION, Finding, Gate, Level
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
 from instruction_counts.report.cases import name_of
@@ -46,7 +46,6 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
     """A check: its verdict, what fails first, then all else that is no longer as it was."""
     comparison = gate.comparison
     compared, shared = report.comparison_document(comparison), shared_causes(comparison.differences)
-    by_case = {case.key: causes.texts(case.causes) for case in comparison.differences}
     is_bad = gate.fails or not gate.compares or interrupted
     verdict = Line(verdict_text(gate, interrupted=interrupted), Role.BAD if is_bad else Role.STRONG)
     return attrs.evolve(
@@ -55,9 +54,34 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
         answer=[verdict, *compared.answer],
         sections=(*causes.tables(shared), *_sections(gate, shared)),
         notes=report.skipped_notes(comparison),
-        data=check_values(gate, by_case, compared.data["causes"]),
+        data=check_values(gate, compared.data["causes"]),
         tests=case_tests(gate),
     )
+
+
+def check_values(gate: Gate, shared_causes: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """The JSON of a check: everything that is known, case by case, and what cases share."""
+    return {
+        "check_version": CHECK_VERSION,
+        "fails": gate.fails,
+        "compares": gate.compares,
+        "layouts": gate.comparison.layouts,
+        "changed_files": gate.comparison.new.changed_files,
+        "cases": [
+            {
+                **report.difference_figures(finding.difference),
+                "level": finding.level.value,
+                "why": finding.why,
+                "exceeded_before": finding.key in gate.carried,
+            }
+            for finding in gate.findings
+        ],
+        "causes": shared_causes,
+        "skipped_by_budget": [
+            {**key.as_values, "time_budget": budget, "exceeded_before": key in gate.carried}
+            for key, budget in gate.comparison.skipped_by_budget.items()
+        ],
+    }
 
 
 def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:

@@ -13,13 +13,12 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
-from instruction_counts.gate.gate import verdict_figures
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.report import plots
 from instruction_counts.report.cases import KEY_NAMES, key_cells
 from instruction_counts.report.causes import of_case, texts
-from instruction_counts.report.comparison import torch_of
+from instruction_counts.report.comparison import torch_of, verdict_figures
 from instruction_counts.report.document import (
     Block,
     Cell,
@@ -60,7 +59,9 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
         Block(case.key.title, _plot_lines(case, said), preformatted=True)
         for case in series[:MOST_PLOTS]
     )
-    shown = plotted if len(series) <= MOST_PLOTS else [_overview(series)]
+    counts = (Column(name, name, Unit.COUNT) for name in ("counts", "latest", "steps"))
+    columns = (Column("case", ""), *counts, Column("last_step", "last step"))
+    overview = Table("cases", "", columns, map(_case_row, series))
     data = [series_data(case, said) for case in series]
     # A record for each count, and for each time that a case was not counted: segment 0.
     records = (
@@ -71,7 +72,10 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
     )
     return Document(
         "history",
-        sections=[*shown, *filter(None, map(chart_of, series))],
+        sections=[
+            *(plotted if len(series) <= MOST_PLOTS else [overview]),
+            *filter(None, map(chart_of, series)),
+        ],
         data={"format_version": FORMAT_VERSION, "cases": data},
         records=records_table("counts", (*KEY_NAMES, "segment", *_RECORD), records),
     )
@@ -153,12 +157,6 @@ def chart_of(series: Series) -> Chart | None:
             lines.append(Drawn("level", runs[within], height, titles[within], level=True))
     axes = ("", "instructions per iteration")
     return Chart(f"{series.key.title}: counts", ChartKind.LINES, lines, *axes) if lines else None
-
-
-def _overview(series: Sequence[Series]) -> Table:
-    counts = (Column(name, name, Unit.COUNT) for name in ("counts", "latest", "steps"))
-    columns = (Column("case", ""), *counts, Column("last_step", "last step"))
-    return Table("cases", "", columns, map(_case_row, series))
 
 
 def _case_row(series: Series) -> Row:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from instruction_counts.analysis.operators import Metrics, fit, metrics_of
 from instruction_counts.core.types import Language, RuntimeMode
-from instruction_counts.domain.metrics import PEAK_BYTES
+from instruction_counts.domain.metrics import FLOPS, MOVED_BYTES, PEAK_BYTES
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
@@ -36,7 +36,10 @@ def listed(entries: Sequence[OperatorEntry]) -> Document:
         Column("name", "operator", of=lambda entry: entry.name),
         Column("category", "category", of=lambda entry: entry.category),
         Column("inputs", "inputs", of=lambda entry: ", ".join(entry.inputs)),
-        Column("shapes", "shapes", of=_shapes),
+        Column(
+            *("shapes", "shapes"),
+            of=lambda entry: "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
+        ),
         Column("without", "without", of=lambda entry: ", ".join(_missing(entry))),
     ]
     categories = fmt.plural(len({entry.category for entry in entries}), "category", "categories")
@@ -45,10 +48,6 @@ def listed(entries: Sequence[OperatorEntry]) -> Document:
         answer=[f"{fmt.plural(len(entries), 'operator')} in {categories}"],
         sections=[table_of("operators", "", columns, entries, lambda entry: entry.name)],
     )
-
-
-def _shapes(entry: OperatorEntry) -> str:
-    return "all" if entry.variants == VARIANTS else ", ".join(entry.variants)
 
 
 def _missing(entry: OperatorEntry) -> Iterator[str]:
@@ -156,7 +155,8 @@ def _costs(metrics: Metrics) -> Iterator[Cell]:
     yield Cell(_known(metrics.backward_s))
     is_python = record.language is Language.PYTHON and record.runtime is not RuntimeMode.JIT
     yield Cell(_known(metrics.used.get(PEAK_BYTES.name) if is_python else None))
-    for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
+    for metric in (MOVED_BYTES, FLOPS):
+        per_second = metrics.per_second(metric)
         yield Cell(_known(per_second and per_second / 1e9))
 
 

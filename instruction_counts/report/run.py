@@ -1,25 +1,41 @@
-"""Runs: what one measured, with the label tree down and the languages across, and a list of all."""
+"""What was measured: runs, statements beside each other, and a list of all runs.
+
+Of a run, the label tree stands down and the languages across.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.operators import without_metrics
+from instruction_counts.analysis.verdicts.comparison import MeasuredStatement
 from instruction_counts.core.facts import subject_values
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import DEFAULT_NAME
-from instruction_counts.domain.metrics import BYTECODES, LEFT_RUNNING, Metric, metrics
+from instruction_counts.domain.metrics import (
+    ALLOCATIONS,
+    BYTECODES,
+    CYCLES,
+    LAUNCHES,
+    LEFT_RUNNING,
+    OPERATOR_CALLS,
+    SYNCHRONISATIONS,
+    Metric,
+    metrics,
+)
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.report import operators
-from instruction_counts.report.cases import KEY_NAMES, key_cells, unusual_modes
-from instruction_counts.report.comparison import skipped_lines
-from instruction_counts.report.cuda import about_cuda
+from instruction_counts.report.cases import KEY_NAMES, about_cuda, key_cells, unusual_modes
+from instruction_counts.report.causes import texts, why
+from instruction_counts.report.comparison import case_values, change_cell, skipped_lines
 from instruction_counts.report.document import (
     Cell,
     Chart,
@@ -37,7 +53,7 @@ from instruction_counts.report.document import (
     table_of,
     treemap,
 )
-from instruction_counts.report.format import count_cell, plural, range_cell, spread_cell, time_cell
+from instruction_counts.report.format import count_cell, plural, relative, spread_cell, time_cell
 
 _CHANGED = "* files of a build changed during the run (runs show RUN): measure it again"
 _STATES = {"running": Role.WARNING, "interrupted": Role.WARNING, "killed": Role.BAD}
@@ -63,11 +79,14 @@ def run_document(
         if others:
             tables.append(results_table(attrs.evolve(run, cases=others)))
         legends.append(legend(run.cases))
+    counts = Counter(record.outcome.status.value for record in run.cases)
+    shares = " · ".join(f"{number:,} {status}" for status, number in counts.items())
+    tally = f"{plural(len(run.cases), 'case')}: {shares}" if counts else "No case was measured."
     return Document(
         "run",
         answer=[*_head(run, summary), *about_cuda(run.cases)],
         sections=(*tables, *charts(run.cases)) if with_tables else (),
-        notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), _tally(run)],
+        notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), tally],
         records=_records(run),
     )
 
@@ -118,7 +137,11 @@ def results_table(run: Run) -> Table:
     in_place = set() if is_counted else {BYTECODES}  # of the instructions
     shown = [metric for metric in metrics() if metric.has_column or metric in in_place]
     languages = [lang for lang in Language if any(record.language is lang for record in tried)]
-    columns = [column for lang in languages for column in _columns(lang, shown)]
+    columns = [
+        column
+        for lang in languages
+        for column in figure_columns(shown, f"{lang.option}_", lang.value)
+    ]
     rows = []
     above: Label = ()
     for records in by_mode.values():
@@ -128,7 +151,7 @@ def results_table(run: Run) -> Table:
             rows.append(Row([label[0], *[""] * len(columns)], role=Role.STRONG))
         name = " / ".join(label[1:]) or label[0]
         text = ", ".join(filter(None, ["" if label == above else name, mode]))
-        cells = (cell for lang in languages for cell in _cells(records.get(lang), shown))
+        cells = (cell for lang in languages for cell in figure_cells(records.get(lang), shown))
         key = " · ".join(filter(None, [" / ".join(label), mode]))
         indent = (2 if len(label) > 1 else 0) + (2 if label == above else 0)
         rows.append(Row([text, *cells], key, indent=indent))
@@ -136,7 +159,8 @@ def results_table(run: Run) -> Table:
     return Table("results", "", [Column("case", ""), *columns], rows).without_empty_columns()
 
 
-def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
+def figure_columns(shown: Sequence[Metric], start: str = "", group: str = "") -> Iterator[Column]:
+    """The columns of `figure_cells`; their keys begin with ``start``."""
     columns = (
         ("instructions", "instr", Unit.COUNT),
         *((metric.name, metric.heading or metric.title, Unit.COUNT) for metric in shown),
@@ -144,10 +168,11 @@ def _columns(language: Language, shown: Sequence[Metric]) -> Iterator[Column]:
         *(("median_s", "time", Unit.SECONDS), ("iqr", "", Unit.RELATIVE_SPREAD)),
     )
     for key, heading, unit in columns:
-        yield Column(f"{language.option}_{key}", heading, unit, language.value)
+        yield Column(f"{start}{key}", heading, unit, group)
 
 
-def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
+def figure_cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
+    """What a case costs: instructions, metrics that are shown, and times; or why there is none."""
     outcome = None if record is None else record.outcome
     if outcome is None or outcome.status is not Status.OK:
         what = Cell("") if outcome is None else Cell(outcome.status.value, _role_of(outcome))
@@ -155,9 +180,10 @@ def _cells(record: Record | None, shown: Sequence[Metric]) -> Iterator[Cell]:
         return
     yield count_cell(outcome.instructions)
     yield from (Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in shown)
-    yield range_cell(outcome.cycles)
-    yield time_cell(outcome.times)
-    yield spread_cell(outcome.times)
+    cycles, times = outcome.cycles, outcome.times
+    yield Cell(cycles.range / 2 / cycles.median if cycles and cycles.median else "", Role.DIM)
+    yield time_cell(times)
+    yield spread_cell(times)
 
 
 def _mode(run: Run, record: Record) -> str:
@@ -197,13 +223,6 @@ def doubts(run: Run) -> Iterator[Line]:
 def _title(run: Run, record: Record) -> str:
     parts = [" / ".join(record.label), record.language.value, _mode(run, record)]
     return " · ".join(filter(None, parts))
-
-
-def _tally(run: Run) -> str:
-    """``250 cases: 248 ok · 2 failed``."""
-    counts = Counter(record.outcome.status.value for record in run.cases)
-    shares = " · ".join(f"{number:,} {status}" for status, number in counts.items())
-    return f"{plural(len(run.cases), 'case')}: {shares}" if counts else "No case was measured."
 
 
 def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
@@ -269,11 +288,6 @@ def runs_document(summaries: Sequence[RunSummary]) -> Document:
     )
 
 
-def _state(run: RunSummary) -> Cell:
-    text = f"{run.state}{' *' if run.changed_files else ''}"
-    return Cell(text, _STATES.get(run.state, Role.PLAIN))
-
-
 def title(summary: RunSummary) -> str:
     """A stored run in some words, to tell it from others."""
     when = f", {_minute(summary.started_at)}" if summary.started_at else ""
@@ -299,6 +313,115 @@ _RUNS = (
     Column(
         "failed", "failed", Unit.COUNT, of=lambda run: Cell(run.failed, Role.of_change(run.failed))
     ),
-    Column("state", "state", of=_state),
+    Column(
+        *("state", "state"),
+        of=lambda run: Cell(
+            f"{run.state}{' *' if run.changed_files else ''}", _STATES.get(run.state, Role.PLAIN)
+        ),
+    ),
     Column("tags", "tags", of=lambda run: ", ".join(run.tags)),
 )
+
+
+FORMAT_VERSION = 1
+"""Of the JSON of statements."""
+
+_METRICS = (ALLOCATIONS, BYTECODES, OPERATOR_CALLS, LAUNCHES, SYNCHRONISATIONS, CYCLES)
+"""What is shown beside instructions and times, where it is known."""
+_LONGEST_NAME = 48
+
+
+def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Document:
+    """A line for each statement, and what it costs more than the first; ``run`` has all."""
+    (build,) = run.builds.values()
+    is_any_ok = any(found.record.outcome.status is Status.OK for found in statements)
+    sections = [_statements_table(statements)] if is_any_ok else []
+    if len(statements) == 1 and statements[0].places:
+        sections.append(_places(statements[0]))
+    return Document(
+        "statements",
+        answer=[
+            Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM),
+            *about_cuda(run.cases),
+        ],
+        sections=sections,
+        notes=[*([Line(legend(run.cases), Role.DIM)] if sections else []), *doubts(run)],
+        data={
+            "time_version": FORMAT_VERSION,
+            "tool_version": run.tool_version,
+            "engine": run.engine,
+            "builds": {
+                name: {"fingerprint": build, "changed_files": run.changed_files.get(name)}
+                for name, build in run.builds.items()
+            },
+            "statements": list(map(_statement, statements)),
+        },
+    )
+
+
+def _statements_table(statements: Sequence[MeasuredStatement]) -> Table:
+    instructions, *others = figure_columns(_METRICS)
+    columns = [
+        *(Column("statement", ""), instructions),
+        *(Column("change", "change", Unit.CHANGE), Column("relative", "%", Unit.RELATIVE)),
+        *others,
+    ]
+    names = _names([found.record for found in statements])
+    return Table("statements", "", columns, map(_row, names, statements)).without_empty_columns()
+
+
+def _row(name: str, found: MeasuredStatement) -> Row:
+    difference = found.difference
+    count, *others = figure_cells(found.record, _METRICS)
+    changes = (getattr(difference, of, None) for of in ("change", "relative"))
+    change = [change_cell(amount, difference) for amount in changes]
+    said = [*texts(difference.causes)] if difference else []
+    if difference and (time := difference.time) and time.significant:
+        said.append(f"time {relative(time.relative)}")
+    return Row([Cell(name), count, *change, *others], below=why(said))
+
+
+def _places(found: MeasuredStatement) -> Table:
+    counted = found.record.outcome.instructions
+    total = (counted and counted.per_run) or math.inf
+    columns = [
+        Column("function", "", of=lambda place: short(place.key.name, _LONGEST_NAME)),
+        Column("instructions", "instructions", Unit.COUNT, of=lambda place: round(place.delta)),
+        Column("share", "share", Unit.SHARE, of=lambda place: float(place.delta / total)),
+        Column("layer", "", of=lambda place: Cell(place.key.layer.value, Role.DIM)),
+    ]
+    return table_of("most_in", "most in", columns, found.places, indent=2)
+
+
+def _names(records: Sequence[Record]) -> list[str]:
+    """What the statements are called, with the modes in which they differ."""
+    modes = [
+        [*(mode.value for mode in record.key.modes), plural(record.num_threads, "thread")]
+        for record in records
+    ]
+    varying = [place for place, values in enumerate(zip(*modes, strict=True)) if len({*values}) > 1]
+    return [
+        " · ".join([" / ".join(record.label), *(mine[place] for place in varying)])
+        for record, mine in zip(records, modes, strict=True)
+    ]
+
+
+def _statement(found: MeasuredStatement) -> dict[str, Any]:
+    record, outcome = found.record, found.record.outcome
+    counted, times = outcome.instructions, outcome.times
+    return {
+        **record.key.as_values,
+        **{name: getattr(record, name) for name in ("stmt", "setup", "global_setup")},
+        "status": outcome.status,
+        "failure": outcome.failure,
+        "instructions": counted and counted.per_run,
+        "exact": counted and counted.exact,
+        "spread": counted and counted.spread,
+        "times": times and attrs.asdict(times, filter=lambda field, _: field.name != "values_s"),
+        "metrics": outcome.metrics,
+        "most_in": [
+            {"function": key.name, "library": key.library, "layer": key.layer, "instructions": cost}
+            for key, cost in ((place.key, place.delta) for place in found.places)
+        ],
+        "difference": found.difference and case_values(found.difference),
+    }

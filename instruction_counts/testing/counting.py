@@ -16,26 +16,20 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.verdicts.sides import side_of
-from instruction_counts.api import MeasurementSettings, Session, accept
+from instruction_counts.api import MeasurementSettings, Session, accept, check
 from instruction_counts.api.arguments import effect_of
 from instruction_counts.api.passing import code_of
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.work import Statements
-from instruction_counts.execution.events import Silent
 from instruction_counts.gate.limits import Allowed, Limits
 from instruction_counts.report.document import Document, Line
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, check_document
 from instruction_counts.report.renderers import terminal
 from instruction_counts.report.run import run_document
-from instruction_counts.session.checking import check_side
-from instruction_counts.session.comparing import ComparisonRequest
-from instruction_counts.session.sides import LazyStore
-from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.system.program import PROGRAM
 
 
@@ -106,9 +100,7 @@ class Counting:
             saved = Line(f"Saved: {baseline} ({number}). Commit it.")
             return attrs.evolve(document, notes=(*document.notes, saved)), False
         limits = Limits(Allowed(hard=effect_of(fail_on)))
-        how = ComparisonRequest(STANDARD, Selection(), MeasurementSettings(times=False))
-        with LazyStore(None) as runs:
-            found = check_side(side, Path(baseline), how, runs, Silent(), limits=limits)
+        found = check(baseline, side, limits=limits)
         found.require_comparison()
         return check_document(found.gate), found.gate.fails
 

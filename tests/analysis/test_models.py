@@ -113,4 +113,4 @@ def test_a_change_of_a_layer_is_a_share_of_each_model_that_uses_it(
     """Of its instructions in base."""
     found = Models(others).impacts(changed, by)
 
-    assert expected == [impact.text for impact in found]
+    assert expected == [*found]

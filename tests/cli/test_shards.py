@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from instruction_counts.cli.shards import balanced_options
+from instruction_counts.cli.measuring import Asked, run_options
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.shards import Shard
@@ -86,10 +86,9 @@ def test_shards_are_balanced_by_what_cases_took_before(folder: Path) -> None:
     got: list[Selection] = []
 
     @click.command()
-    @balanced_options
-    def command(definitions: None, selection: Selection) -> None:
-        del definitions
-        got.append(selection)
+    @run_options
+    def command(asked: Asked) -> None:
+        got.append(asked.how.selection)
 
     outcome = attrs.evolve(counted(1000), duration_s=2.0)
     slow = [make_record("0", outcome=outcome, build=build) for build in ("base", "new")]

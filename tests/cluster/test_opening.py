@@ -11,7 +11,7 @@ import pytest
 
 from instruction_counts import __version__
 from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError
-from instruction_counts.cluster.messages import Hello, Opened
+from instruction_counts.cluster.worker import Hello, Opened
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Opening

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from instruction_counts.cluster import worker
-from instruction_counts.cluster.messages import (
+from instruction_counts.cluster.worker import (
     Answer,
     Measured,
     Opened,

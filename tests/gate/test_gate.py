@@ -17,8 +17,9 @@ from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import Outcome, Status
-from instruction_counts.gate.gate import FailOn, Level, apply_limits, check_values, exceeded_in
+from instruction_counts.gate.gate import FailOn, Level, apply_limits, exceeded_in
 from instruction_counts.gate.limits import Allowed, Limits
+from instruction_counts.report.gate import check_values
 from tests.builders import comparison, counted, cpp, difference, key
 from tests.fakes import paired_times
 
@@ -134,7 +135,7 @@ CASES = (
 def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
     """And not what failed for another reason."""
     path = tmp_path / "check.json"
-    values = check_values(apply_limits(comparison(*CASES), HUNDRED), {})
+    values = check_values(apply_limits(comparison(*CASES), HUNDRED))
     path.write_text(json.dumps(values))
     (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
 
@@ -150,7 +151,7 @@ def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) ->
     was_compared = verdict in {Verdict.SAME, Verdict.BETTER}
     compared = difference(1000, 1000 if was_compared else 1101, label="a", verdict=verdict)
     gate = apply_limits(comparison(compared), HUNDRED, exceeded_before={compared.key})
-    path.write_text(json.dumps(check_values(gate, {})))
+    path.write_text(json.dumps(check_values(gate)))
 
     assert (set() if was_compared else {compared.key}) == exceeded_in(path)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 
 import attrs
+import pytest
 
 from instruction_counts.core.api import GroupedOnce
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Language
-from instruction_counts.report.cases import code_document, details, list_document
+from instruction_counts.domain.metrics import Amounts
+from instruction_counts.report.cases import about_cuda, code_document, details, list_document
 from instruction_counts.report.document import Block, Table
 from instruction_counts.report.renderers import renderer_named, terminal
-from tests.builders import difference
+from tests.builders import counted, cpp, difference
 from tests.fakes import make_case
 
 CASES = (make_case("Group", "add"), make_case("Group", "add", language=Language.CPP))
@@ -53,3 +55,14 @@ def test_a_compared_case_unfolds_to_figures_and_code() -> None:
     assert ["windows (instructions / iterations)", "5 / 1", "6 / 1"] == [
         cell.value for cell in figures.rows[0].cells
     ]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [({}, 0), ({"launches": 0}, 1), ({"launches": 3, "synchronisations": 1}, 1)],
+)
+def test_a_line_says_what_is_counted_on_cuda(metrics: dict[str, int], expected: int) -> None:
+    """Also of what launches nothing; not where no case is on it."""
+    record = cpp("add", outcome=counted(1000, metrics=Amounts(metrics)))
+
+    assert expected == len(about_cuda([None, record, record]))

@@ -24,7 +24,12 @@ from instruction_counts.domain.executed import (
 )
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.report.document import Document
-from instruction_counts.report.explain import SECTIONS, explanation_document
+from instruction_counts.report.explain import (
+    NONE_CHANGED,
+    SECTIONS,
+    explanation_document,
+    source_blocks,
+)
 from instruction_counts.report.renderers import markdown, renderer_named, terminal
 from instruction_counts.session.explaining import Explained
 from tests import builders
@@ -361,3 +366,56 @@ def test_sections_are_shown_alone_on_request(section: str) -> None:
     tables = explanation_document(found, (section,)).tables
 
     assert tables[0].title.lower().startswith(f"by {section}")
+
+
+OLD_LINES = (
+    "    def forward(self, x):",
+    *(f"        {name}" for name in "abcdefgh"),
+    "        return x",
+)
+NEW_LINES = (*OLD_LINES[:-1], "        y = x", "        return y")
+CHANGED = SourceChange(
+    "torch/linear.py", "forward", SourceLines(130, OLD_LINES), SourceLines(131, NEW_LINES)
+)
+ONE_SIDE = SourceChange("a.py", "f", None, SourceLines(1, ("x = 1",) * 99))
+FAR_APART = attrs.evolve(
+    CHANGED, new=SourceLines(130, (OLD_LINES[0], "        z", *OLD_LINES[2:-1], "        return y"))
+)
+
+
+def lines_shown(*changes: SourceChange) -> list[str]:
+    """The lines of a terminal."""
+    return terminal.render(Document("x", sections=tuple(source_blocks(changes)))).splitlines()
+
+
+def test_lines_that_changed_are_shown_with_some_around_them() -> None:
+    """And with the numbers that each side has."""
+    assert [
+        "torch/linear.py forward",
+        "     137     f",
+        "     138     g",
+        "     139     h",
+        "  -  139     return x",
+        "  +  140     y = x",
+        "  +  141     return y",
+    ] == lines_shown(CHANGED)
+
+
+@pytest.mark.parametrize(
+    ("change", "gaps", "number"), [(FAR_APART, 1, 13), (ONE_SIDE, 1, 42), (CHANGED, 0, 7)]
+)
+def test_what_is_left_out_is_marked(change: SourceChange, gaps: int, number: int) -> None:
+    """Between lines far from each other, and at the end of a long function of one side."""
+    lines = lines_shown(change)
+
+    assert [NONE_CHANGED] == lines_shown()  # the option was not overlooked
+    assert gaps == [line.strip() for line in lines].count("…")
+    assert number == len(lines)
+
+
+def test_one_side_is_shown_alone() -> None:
+    """With the reason, and not as if all of it was new."""
+    lines = lines_shown(attrs.evolve(CHANGED, base=None, remarks=("base: /a/linear.py is gone",)))
+
+    assert ["  base: /a/linear.py is gone", "     131 def forward(self, x):"] == lines[1:3]
+    assert not [line for line in lines if line.strip().startswith("+")]

@@ -13,9 +13,14 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from instruction_counts.analysis.verdicts.cycles import CyclesChange, cycles_change
-from instruction_counts.analysis.verdicts.outputs import OutputDifference, compare_outputs
-from instruction_counts.analysis.verdicts.times import TimeChange, time_change
+from instruction_counts.analysis.verdicts.beside import (
+    CyclesChange,
+    OutputDifference,
+    TimeChange,
+    compare_outputs,
+    cycles_change,
+    time_change,
+)
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect

@@ -71,19 +71,19 @@ def _rendered(document: Document, most: int | None) -> str:
 
 
 def _section(section: Table | Block, most: int | None) -> Iterator[str]:
-    body = _table(section, most) if isinstance(section, Table) else _block(section, most)
-    if not section.folded:
-        yield from body
-        return
-    summary = section.title
-    if isinstance(section, Table):
+    if isinstance(section, Block):
+        yield from _block(section, most)
+    elif section.folded:
         remark = f" ({section.remark})" if section.remark else ""
-        summary += f": {len(section.rows):,}{remark}"
-    yield from (f"<details><summary>{escaped(summary)}</summary>", "", *body, "", "</details>")
+        summary = escaped(f"{section.title}: {len(section.rows):,}{remark}")
+        yield from (f"<details><summary>{summary}</summary>", "")
+        yield from (*_table(section, most), "", "</details>")
+    else:
+        yield from _table(section, most)
 
 
 def _block(block: Block, most: int | None) -> Iterator[str]:
-    if block.title and not block.folded:
+    if block.title:
         yield from (f"**{escaped(block.title)}**", "")
     lines = block.lines[:most]
     if block.preformatted:

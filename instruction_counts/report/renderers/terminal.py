@@ -81,16 +81,12 @@ def _wrapped(texts: Sequence[Line], width: int) -> Iterator[Text]:
         text, style = visible_line(line.text), _STYLES[line.role]
         room = max(_LEAST_NAME, width - line.indent)
         if line.clipped and cell_len(text) > room:
-            text = _clipped(text, room)
+            whole = set_cell_size(text, room - 1).rstrip()
+            parts, separator, _ = whole.rpartition("; ")
+            text = f"{parts}; …" if separator else f"{whole}…"
         is_whole = line.role in {Role.WARNING, Role.BAD}
         for part in [text] if is_whole else _broken(text, room):
             yield Text(" " * line.indent + part, style=style)
-
-
-def _clipped(text: str, room: int) -> str:
-    whole = set_cell_size(text, room - 1).rstrip()
-    parts, separator, _ = whole.rpartition("; ")
-    return f"{parts}; …" if separator else f"{whole}…"
 
 
 def _broken(text: str, room: int) -> list[str]:

@@ -70,7 +70,7 @@ DOCUMENT = Document(
     "comparison",
     answer=(Line("161 cases: 158 same · 3 worse", Role.STRONG),),
     facts=FACTS,
-    sections=(WORSE, Block("Code", (Line("x = 1", indent=2),), preformatted=True, folded=True)),
+    sections=(WORSE, Block("Code", (Line("x = 1", indent=2),), preformatted=True)),
     notes=(Line("Not verified.", Role.WARNING), Line("Per iteration.", Role.DIM)),
     next_command="explain last nn/Linear",
     data={"tally": {"worse": 3}, "bound": float("inf"), "kinds": (Fraction(1, 2), Role.BAD)},
@@ -121,13 +121,11 @@ def test_markdown_puts_the_title_in_the_heading() -> None:
 | nn/Sequential | 121,020 | 121,788 | +768 | +0.63% |  |  |
 | Losses/cross\\_entropy | 160,938 | 161,202 | +264 | +0.16% | ±3 |  |
 
-<details><summary>Code</summary>
+**Code**
 
 ```
 x = 1
 ```
-
-</details>
 
 - Not verified.
 - Per iteration.

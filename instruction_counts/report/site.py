@@ -11,27 +11,185 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 
 from instruction_counts import __version__
 from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, pairs_at_steps
 from instruction_counts.report.cases import KEY_NAMES, name_of, selector
-from instruction_counts.report.causes import texts
+from instruction_counts.report.causes import texts, why
 from instruction_counts.report.comparison import comparison_document, torch_of
-from instruction_counts.report.document import Document, Row, Section, Table
+from instruction_counts.report.document import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Section,
+    Table,
+    Unit,
+    table_of,
+)
+from instruction_counts.report.format import plural, relative
 from instruction_counts.report.history import chart_of, series_data
 from instruction_counts.report.renderers import Content, html
 from instruction_counts.report.renderers.json import compact
-from instruction_counts.report.site.documents import Values, case_document, overview
 from instruction_counts.session.publishing import Publication, PublishedBuild
+
+FORMAT_VERSION = 1
+"""Of the JSON of a site."""
+_NEWEST = 20
+"""So many builds and steps are shown at once; the others unfold."""
+_MOST_STEPS = 1000
+"""So many steps are on the overview; the others are on the pages of their cases."""
+
+Values: TypeAlias = dict[str, Any]
+
+
+def _build_cell(item: Values) -> Cell:
+    return Cell(item["build"], link=item["build_page"] or "")
+
+
+def _case_cell(item: Values) -> Cell:
+    return Cell(item["case"], link=item["page"])
+
+
+def _verdict(verdict: Verdict, role: Role) -> Any:
+    return lambda item: Cell(item["tally"].get(verdict.value) or "", role)
+
+
+def _change(name: str) -> Any:
+    return lambda item: Cell(item[name], Role.of_change(item["change"]))
+
+
+_DAY = Column("day", "date", of=lambda item: item["started_at"][:10])
+_BUILDS = (
+    Column("build", "build", of=_build_cell),
+    Column("worse", "worse", Unit.COUNT, of=_verdict(Verdict.WORSE, Role.BAD)),
+    Column("better", "better", Unit.COUNT, of=_verdict(Verdict.BETTER, Role.GOOD)),
+    Column("failed", "failed", Unit.COUNT, of=lambda item: item["failed"] or ""),
+    Column(
+        *("mean_change", "in all", Unit.RELATIVE),
+        of=lambda item: Cell(item["mean_change"] or "", Role.of_change(item["mean_change"])),
+    ),
+    _DAY,
+    Column("torch", "torch", of=lambda item: item["torch"]),
+    Column("cases", "cases", Unit.COUNT, of=lambda item: item["cases"]),
+)
+_STEP = (  # a phone shows the first columns
+    Column("change", "change", Unit.CHANGE, of=_change("change")),
+    Column("relative", "%", Unit.RELATIVE, of=_change("relative")),
+    Column("base", "before", Unit.COUNT, of=lambda item: item["base"]),
+    Column("new", "after", Unit.COUNT, of=lambda item: item["new"]),
+)
+_STEPS = (
+    Column("case", "case", of=_case_cell),
+    *(*_STEP, Column("build", "in", of=_build_cell), _DAY),
+)
+_STEPS_OF_CASE = (
+    *(Column("build", "in", of=_build_cell), *_STEP, _DAY),
+    Column("remark", "", of=lambda item: item["remark"]),
+)
+_CASES = (
+    Column("case", "case", of=_case_cell),
+    Column("latest", "latest", Unit.COUNT, of=lambda item: item["latest"]),
+    Column("counts", "counts", Unit.COUNT, of=lambda item: item["counts"]),
+    Column("steps", "steps", Unit.COUNT, of=lambda item: item["steps"] or ""),
+    Column("last_step", "last step", of=lambda item: item["last_step"][:10]),
+)
+_COUNTS = (
+    Column("build", "build", of=_build_cell),
+    Column(
+        *("count", "count", Unit.COUNT),
+        of=lambda item: Cell(item["count"], approximate=item["exact"] is False),
+    ),
+    *(_DAY, Column("torch", "torch", of=lambda item: item["torch"])),
+    Column("remark", "", of=lambda item: item["remark"]),
+)
+
+
+def overview(
+    builds: Sequence[Values], steps: Sequence[Values], cases: Sequence[Values]
+) -> Document:
+    """What is new: the builds, the steps, the newest first, and then each case."""
+    newest = builds[0]
+    numbers = (plural(len(cases), "case"), plural(len(builds), "build"), plural(len(steps), "step"))
+    answer = [
+        " · ".join(numbers),
+        f"newest: {newest['build']}, torch {newest['torch']}, {newest['started_at'][:10]}",
+    ]
+    shown = steps[:_MOST_STEPS]
+    sections = [
+        *_newest("builds", "Newest builds", "Earlier builds", _BUILDS, builds),
+        *_newest("steps", "Newest steps", "Earlier steps", _STEPS, shown),
+        table_of("cases", "Cases", _CASES, cases, folded=True),
+    ]
+    left_out = len(steps) - len(shown)
+    notes = [f"{left_out:,} earlier steps are on the pages of their cases."] if left_out else []
+    return Document(
+        "overview",
+        "Instruction counts",
+        answer,
+        sections=sections,
+        notes=[*notes, Line("Instructions per iteration.", Role.DIM)],
+        data={"format_version": FORMAT_VERSION, "builds": builds, "steps": steps, "cases": cases},
+    )
+
+
+def _newest(
+    name: str, newest: str, earlier: str, columns: Sequence[Column], items: Sequence[Values]
+) -> Iterable[Table]:
+    if items:
+        yield _with_causes(name, newest, columns, items[:_NEWEST])
+    if len(items) > _NEWEST:
+        yield _with_causes(f"earlier_{name}", earlier, columns, items[_NEWEST:], folded=True)
+
+
+def _with_causes(
+    name: str, title: str, columns: Sequence[Column], items: Iterable[Values], **more: Any
+) -> Table:
+    rows = (
+        Row([column.of(item) for column in columns], below=why(item["causes"])) for item in items
+    )
+    return Table(name, title, columns, rows, **more).without_empty_columns()
+
+
+def case_document(
+    case: Values,
+    chart: Chart | None,
+    steps: Sequence[Values],
+    counts: Sequence[Values],
+    command: str,
+) -> Document:
+    """The history of a case; ``steps`` and ``counts`` are the newest first."""
+    changes = plural(len(steps), "step")
+    latest = "never counted" if case["latest"] is None else f"latest: {case['latest']:,}"
+    last = f", the last {relative(steps[0]['relative'])} in {steps[0]['build']}" if steps else ""
+    no_steps = Block("Steps", ["No step: all counts are the same but for noise."])
+    return Document(
+        "case",
+        case["case"],
+        [f"{latest} · {changes}{last}"],
+        sections=[
+            *([] if chart is None else [attrs.evolve(chart, title="Counts over time")]),
+            _with_causes("steps", "Steps", _STEPS_OF_CASE, steps) if steps else no_steps,
+            table_of("counts", "Counts", _COUNTS, counts).without_empty_columns(),
+        ],
+        notes=[Line("Instructions per iteration.", Role.DIM)],
+        next_command=command,
+    )
+
 
 _FORM = 1, __version__
 """Of the pages: another one makes all of them anew."""
@@ -112,12 +270,9 @@ class Site:
         steps.sort(key=_moment, reverse=True)
         whole = functools.partial(overview, builds[::-1], steps, cases)
         yield from _both("index", _digest(builds, steps, cases), whole)
-        yield from self._of_all(builds, steps[:_FEED_LENGTH])
-
-    def _of_all(self, builds: Sequence[Values], steps: Sequence[Values]) -> Iterator[Page]:
-        """The feed and the index for the search."""
-        feed = functools.partial(html.feed, steps, self._url)
-        yield Page(_FEED, _digest(steps, self._url), feed)
+        newest = steps[:_FEED_LENGTH]
+        feed = functools.partial(html.feed, newest, self._url)
+        yield Page(_FEED, _digest(newest, self._url), feed)
         index = [(key.title, f"{page}.html") for key, page in self._cases.items()]
         index += [
             (f"{build['build']}, torch {build['torch']}, {build['started_at'][:10]}", page)
@@ -150,12 +305,13 @@ class Site:
             sections=(_linked(section, pages) for section in document.sections),
         )
 
-    def _page_of(self, build: PublishedBuild) -> str | None:
-        return f"{self._pairs[build]}.html" if build in self._pairs else None
-
     def _named(self, build: PublishedBuild) -> Values:
-        page, torch = self._page_of(build), torch_of(build.fingerprint)
-        return {"build": build.title, "build_page": page, "torch": torch}
+        page = self._pairs.get(build)
+        return {
+            "build": build.title,
+            "build_page": page and f"{page}.html",
+            "torch": torch_of(build.fingerprint),
+        }
 
     def _build_values(self, build: PublishedBuild) -> Values:
         return {
@@ -269,12 +425,12 @@ def _linked(section: Section, pages: dict[str, str]) -> Section:
     """A table with a link from each case to its page."""
     if not isinstance(section, Table):
         return section
-    return attrs.evolve(section, rows=(_linked_row(row, pages) for row in section.rows))
-
-
-def _linked_row(row: Row, pages: dict[str, str]) -> Row:
-    first, *others = row.cells
-    return attrs.evolve(row, cells=[attrs.evolve(first, link=pages.get(row.key, "")), *others])
+    rows = []
+    for row in section.rows:
+        first, *others = row.cells
+        linked = attrs.evolve(first, link=pages.get(row.key, ""))
+        rows.append(attrs.evolve(row, cells=[linked, *others]))
+    return attrs.evolve(section, rows=rows)
 
 
 def _dated(build: PublishedBuild) -> str:
