@@ -46,13 +46,7 @@ def executed(request: Message, shim: Shim) -> Message:
     torch.set_num_threads(case["num_threads"])
     operators = Operators(torch)
     if case["language"] == "C++":
-        compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
-
-        def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
-            array = (ctypes.c_uint64 * len(lengths))(*lengths)
-            compiled.run(array, tuple(map(hook, hooks)))
-
-        observe(run, [operators])
+        observe(compiled_run(case), [operators])
         return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
     loop = PythonLoop(case, shim.idle_hooks)
     bytecodes = Bytecodes(*loop.statement)
@@ -66,6 +60,17 @@ def executed(request: Message, shim: Shim) -> Message:
         },
         "lookups": _LOOKUPS.rows(),
     }
+
+
+def compiled_run(case: Message) -> Callable[[Sequence[int], Sequence[Callable[[], None]]], None]:
+    """What runs the windows of a C++ case, with functions of Python around them; see `observe`."""
+    compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
+
+    def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
+        array = (ctypes.c_uint64 * len(lengths))(*lengths)
+        compiled.run(array, tuple(map(hook, hooks)))
+
+    return run
 
 
 def once_bytecodes(request: Message, shim: Shim) -> Message:

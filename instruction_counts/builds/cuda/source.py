@@ -5,7 +5,7 @@ Each can also tell what it is asked for (`stand_in_listen`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -90,17 +90,14 @@ def headers(device: Device, versions: Versions) -> dict[str, str]:
 
 def command(compiler: str, library: Library, files: Mapping[str, str]) -> list[str]:
     """What compiles a stand-in in the folder of its files, which has the headers beside it."""
-    return [*_command(compiler, library, files)]
-
-
-def _command(compiler: str, library: Library, files: Mapping[str, str]) -> Iterator[str]:
-    yield from (compiler, "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared")
-    yield from ("-I..", f"-Wl,-soname,{library.soname}", "-Wl,-z,nodelete", "-Wl,-z,defs")
-    if "versions.map" in files:
-        yield "-Wl,--version-script=versions.map"
-    yield from ("-o", f"../{library.soname}")
-    yield from (name for name in files if name.endswith(".c"))
-    yield "-ldl"
+    versions = ["-Wl,--version-script=versions.map"] if "versions.map" in files else []
+    return [
+        *(compiler, "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared"),
+        *("-I..", f"-Wl,-soname,{library.soname}", "-Wl,-z,nodelete", "-Wl,-z,defs", *versions),
+        *("-o", f"../{library.soname}"),
+        *(name for name in files if name.endswith(".c")),
+        "-ldl",
+    ]
 
 
 def _numbers(version: str, count: int) -> tuple[int, ...]:

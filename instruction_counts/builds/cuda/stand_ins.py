@@ -12,6 +12,7 @@ from pathlib import Path
 
 import attrs
 
+from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.device import Device, read_device
 from instruction_counts.builds.cuda.needs import Library, needed_libraries
 from instruction_counts.builds.cuda.source import Versions, command, headers, identity, sources
@@ -60,7 +61,7 @@ def stand_ins(
     if not compiler:
         raise BuildError("stand-ins for CUDA need a C compiler", "apt-get install gcc")
     commands = {library: command(compiler, library, files[library]) for library in libraries}
-    key = key_of(_version_of(compiler), repr(shared), repr(files), repr(commands))
+    key = key_of(first_line([compiler, "--version"]), repr(shared), repr(files), repr(commands))
 
     def build(folder: Path) -> None:
         _write(folder, shared)
@@ -110,13 +111,3 @@ def _run(arguments: list[str], folder: Path) -> None:
             f"the stand-in for {folder.name} cannot be compiled: {why}",
             "Repair the C compiler, or name another one with CC.",
         ) from error
-
-
-def _version_of(compiler: str) -> str:
-    try:
-        done = subprocess.run(
-            [compiler, "--version"], capture_output=True, text=True, check=False, timeout=30
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout
