@@ -214,11 +214,6 @@ class GroupedBenchmark:
             )
         return attrs.evolve(self, setup=setup, devices=(device,))
 
-    @property
-    def torchscript(self) -> bool:
-        """Whether the scripted statement or module is measured, too."""
-        return RuntimeMode.JIT.option in self.runtimes
-
     def stmt(self, language: Language) -> str | None:
         """The eager statement in a language; None where it has none."""
         return self.cpp_fwd_stmt if language is Language.CPP else self.py_fwd_stmt
@@ -352,9 +347,8 @@ def _checked(
     """The fields that statements and modules have in common; ``source`` is what is scripted."""
     compile_options = checked_compile_options(compiled)
     dynamic_shapes = checked_dynamic_shapes(exported)
-    runtimes = checked_runtimes(
-        *(runtimes, torchscript, compile_options is not None, dynamic_shapes is not None)
-    )
+    require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
+    runtimes = checked_runtimes(runtimes, torchscript or None, compile_options, dynamic_shapes)
     check_source(source_field, source, runtimes)
     parsed = parse_modes(signature, runtimes, autograd)
     check_arguments(dynamic_shapes or {}, parsed)

@@ -336,7 +336,11 @@ class ForkEngine:
             thread = threading.Thread(target=start, daemon=True)
             thread.start()
             self._starting.append(thread)
-        sources = [CppSource.of(order.case) for order in orders if _is_compiled(order)]
+        sources = [
+            CppSource.of(order.case)
+            for order in orders
+            if order.case.autolabels.language is Language.CPP and not order.refusal
+        ]
         if sources:  # nobody waits for all of it
             ahead = partial(compile_ahead, self._compiler, sources, lend)
             threading.Thread(target=ahead, daemon=True).start()
@@ -613,10 +617,6 @@ class ForkEngine:
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
-
-
-def _is_compiled(order: WorkOrder) -> bool:
-    return order.case.autolabels.language is Language.CPP and not order.refusal
 
 
 def _warm_up(server: Server) -> None:

@@ -163,7 +163,7 @@ class Holder:
         """What there is; with ``stay`` it is used for as long as the connection is there."""
         del stay
         if any(state_of(path) != state for path, state in self._loaded.items()):
-            self._retired()
+            self._retire()
         return {
             "status": "retired" if self._is_retired else "ok",
             "facts": attrs.evolve(self._order.facts, files={}),
@@ -202,14 +202,11 @@ class Holder:
         answer = server.run(task, timeout_s, given, wanted, connection.fileno())
         return {"status": "ok", "answer": answer}
 
-    def _retire(self, _: socket.socket) -> dict[str, Any]:
+    def _retire(self, _: socket.socket | None = None) -> dict[str, Any]:
         """End as soon as nobody uses it; nobody new finds it."""
-        self._retired()
-        return {"status": "ok"}
-
-    def _retired(self) -> None:
         self._is_retired = True
         self._place.unlink(missing_ok=True)
+        return {"status": "ok"}
 
     def _status(self, _: socket.socket) -> dict[str, Any]:
         now = time.monotonic()
@@ -245,7 +242,7 @@ class Holder:
         try:
             paths = server.run(request, _LOADED_TIMEOUT_S)["files"]
         except WorkerError:
-            self._retired()  # what it was made of cannot be watched
+            self._retire()  # what it was made of cannot be watched
             return
         states = ((path, state_of(path)) for path in paths)
         self._loaded.update({path: state for path, state in states if state is not None})
