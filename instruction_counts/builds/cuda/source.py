@@ -7,37 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.builds.cuda.device import Device
 from instruction_counts.builds.cuda.needs import Library
+from instruction_counts.reading.documents import read
 from instruction_counts.system.cache import key_of
 from instruction_counts.system.worker_process import NO_STAND_IN
 
 NATIVE = Path(__file__).with_name("native")
 
-_GIVES_UP = """\
-#include <string.h>
-#include <unistd.h>
+_OTHERS = Path(__file__).with_name("others.c")
+"""What gives up."""
 
-#include "stand_in.h"
 
-listener *listening;
-void stand_in_listen(listener *who) { listening = who; }
+_DEVICE = Path(__file__).with_name("h100.yaml")
 
-_Noreturn static void give_up(const char *name)
-{
-    const char *const parts[] = {"needs ", name, ", which has no stand-in\\n"};
-    for (int part = 0; part < 3; part++)
-        if (write(2, parts[part], strlen(parts[part])) < 0)
-            break;
-    _exit(%d);
-}
+Device: TypeAlias = Mapping[str, Any]
+"""What torch asks of a device, and decides by; the names are those of its file."""
 
-#define GIVES_UP(name) \\
-    __attribute__((weak)) void name(void) { give_up(#name); }
-"""
+
+def read_device() -> Device:
+    """The device that the stand-ins describe.
+
+    Raises:
+        DataError: its file is gone.
+    """
+    device: Device = read(_DEVICE).value
+    return device
+
+
+def _device_header(device: Device) -> str:
+    """The same for C: a definition each, in its order here."""
+    values = dict(device)
+    major, minor = values.pop("compute_capability")
+    values |= {"name": f'"{device["name"]}"', "memory_bytes": f"{device['memory_bytes']}ull"}
+    values |= {"major": major, "minor": minor}
+    return "".join(f"#define DEVICE_{name.upper()} {value}\n" for name, value in values.items())
 
 
 @attrs.frozen
@@ -66,7 +73,7 @@ def identity(device: Device) -> str:
     """
     paths = sorted(NATIVE.rglob("*.[ch]"))
     written = [f"{path.relative_to(NATIVE)}\0{path.read_text('utf-8')}" for path in paths]
-    return f"{device.name} ({key_of(device.header(), *written)[:12]})"
+    return f"{device['name']} ({key_of(_device_header(device), *written)[:12]})"
 
 
 def sources(library: Library) -> dict[str, str]:
@@ -76,7 +83,8 @@ def sources(library: Library) -> dict[str, str]:
         path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.[ch]"))
     }
     functions = "".join(f"GIVES_UP({name})\n" for name in library.functions)
-    files = {**written, "others.c": f"{_GIVES_UP % NO_STAND_IN}\n{functions}"}
+    gives_up = _OTHERS.read_text(encoding="utf-8").replace("NO_STAND_IN", str(NO_STAND_IN))
+    files = {**written, "others.c": f"{gives_up}\n{functions}"}
     if library.version:
         files["versions.map"] = f"{library.version} {{ global: *; }};\n"
     return files
@@ -85,7 +93,7 @@ def sources(library: Library) -> dict[str, str]:
 def headers(device: Device, versions: Versions) -> dict[str, str]:
     """What the files of all stand-ins include."""
     shared = {path.name: path.read_text(encoding="utf-8") for path in sorted(NATIVE.glob("*.h"))}
-    return {**shared, "device.h": device.header() + versions.header()}
+    return {**shared, "device.h": _device_header(device) + versions.header()}
 
 
 def command(compiler: str, library: Library, files: Mapping[str, str]) -> list[str]:

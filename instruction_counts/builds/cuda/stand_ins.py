@@ -13,9 +13,16 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.builds.compilers import first_line
-from instruction_counts.builds.cuda.device import Device, read_device
 from instruction_counts.builds.cuda.needs import Library, needed_libraries
-from instruction_counts.builds.cuda.source import Versions, command, headers, identity, sources
+from instruction_counts.builds.cuda.source import (
+    Device,
+    Versions,
+    command,
+    headers,
+    identity,
+    read_device,
+    sources,
+)
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.cache import Cache, key_of
 
@@ -51,7 +58,7 @@ def stand_ins(
 
     Raises:
         BuildError: that is nothing, or of another generation than is known; or they cannot be made.
-        DataError: the file of the device is damaged.
+        DataError: the file of the device is gone.
     """
     libraries = needed_libraries(torch_libraries)
     _check(libraries, versions)

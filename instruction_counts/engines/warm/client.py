@@ -224,10 +224,7 @@ class WarmServer:
         """See `ForkServer.run`; the task ends when this process does."""
         if not self._is_there:
             self.warm_up()
-        given, wanted = (
-            {name: str(path) for name, path in (paths or {}).items()} for paths in (files, made)
-        )
-        answer = self._ask("run", task=task, timeout_s=timeout_s, files=given, made=wanted)
+        answer = self._ask("run", task=task, timeout_s=timeout_s, files=files, made=made)
         found: dict[str, Any] = answer["answer"]
         return found
 
