@@ -27,7 +27,6 @@ from instruction_counts.reading.structure import structured
 from instruction_counts.storage.database import (
     LOCK_TIMEOUT_S,
     Database,
-    digest_of,
     outcomes,
     runs,
     searchable,
@@ -315,7 +314,7 @@ class Store:
         windows, times and outputs are not read.
         """
         with self._database.reading() as connection:
-            return tuple(self._counts(connection, {digest_of(key): key for key in names}))
+            return tuple(self._counts(connection, {key.digest[:32]: key for key in names}))
 
     def _counts(
         self, connection: Connection, wanted: Mapping[str, CaseKey]
@@ -442,7 +441,7 @@ def _head(connection: Connection, run_id: int) -> Run:
 def _is_case(run_id: int, build: str, key: CaseKey) -> ColumnElement[bool]:
     return (
         (outcomes.c.run_id == run_id)
-        & (outcomes.c.case_digest == digest_of(key))
+        & (outcomes.c.case_digest == key.digest[:32])
         & (outcomes.c.build == searchable(build))
     )
 
@@ -467,7 +466,7 @@ def _put_record(connection: Connection, run_id: int, record: Record) -> None:
     place = {
         "run_id": run_id,
         "position": _BEHIND,
-        "case_digest": digest_of(record.key),
+        "case_digest": record.key.digest[:32],
         "build": searchable(record.build),
     }
     connection.execute(insert(outcomes), {**place, **values})

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from instruction_counts.builds.cuda.needs import Library
-from instruction_counts.builds.cuda.source import Device, Versions, command, headers, sources
+from instruction_counts.builds.cuda.stand_ins import Device, Versions, command, headers, sources
 
 GCC = shutil.which("gcc") or ""
 

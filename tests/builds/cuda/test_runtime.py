@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from instruction_counts.builds.cuda.needs import Library
-from instruction_counts.builds.cuda.source import read_device
+from instruction_counts.builds.cuda.stand_ins import read_device
 from tests.builds.cuda.compiled import GCC, compiled
 
 pytestmark = pytest.mark.skipif(not GCC, reason="gcc is not installed")

@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.builds.cuda.needs import Library
-from instruction_counts.builds.cuda.source import NATIVE, Versions, read_device
-from instruction_counts.builds.cuda.stand_ins import StandIns, stand_ins
+from instruction_counts.builds.cuda.stand_ins import (
+    NATIVE,
+    StandIns,
+    Versions,
+    read_device,
+    stand_ins,
+)
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
