@@ -266,7 +266,9 @@ class Operators(Observer):
         calls: Counter[Tuple[str, bool]] = Counter(
             (event.name, _is_backward(event))
             for event in self._profile.function_events
-            if _is_operator(event)
+            if getattr(event, "scope", _FUNCTION_SCOPE) == _FUNCTION_SCOPE
+            and "::" in event.name
+            and not event.name.startswith(_NODE)
         )
         return [
             {"name": name, "backward": backward, "calls": number}
@@ -277,11 +279,6 @@ class Operators(Observer):
 _NODE = "autograd::engine::evaluate_function"
 """How the event is called in which a node of the backward graph is evaluated."""
 _FUNCTION_SCOPE = 0
-
-
-def _is_operator(event: Any) -> bool:
-    is_function = getattr(event, "scope", _FUNCTION_SCOPE) == _FUNCTION_SCOPE
-    return is_function and "::" in event.name and not event.name.startswith(_NODE)
 
 
 def _is_backward(event: Any) -> bool:

@@ -133,12 +133,8 @@ class _Work:
     def _outcome_of(self, order: WorkOrder, measure: Measure) -> Outcome:
         begin, attempts = self._clock(), 1
         outcome = measure(order)
-        while attempts <= order.retries and self._is_worth_retrying(outcome):
+        while attempts <= order.retries and not self._stopping.is_set():
+            if outcome.failure is None or not outcome.failure.kind.may_pass_on_retry:
+                break
             outcome, attempts = measure(order), attempts + 1
         return attrs.evolve(outcome, duration_s=self._clock() - begin, attempts=attempts)
-
-    def _is_worth_retrying(self, outcome: Outcome) -> bool:
-        failure = outcome.failure
-        return (
-            failure is not None and failure.kind.may_pass_on_retry and not self._stopping.is_set()
-        )

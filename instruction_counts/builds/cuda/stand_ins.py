@@ -155,7 +155,13 @@ def stand_ins(
         DataError: the file of the device is gone.
     """
     libraries = needed_libraries(torch_libraries)
-    _check(libraries, versions)
+    if not libraries:
+        raise BuildError("this torch needs no library of CUDA", "Install a CUDA build of torch.")
+    if versions.cuda.partition(".")[0] != GENERATION:
+        raise BuildError(
+            f"this torch is built with CUDA {versions.cuda}; stand-ins are for CUDA {GENERATION}",
+            f"Install a torch that is built with CUDA {GENERATION}, such as 2.15.0.",
+        )
     device = read_device() if device is None else device
     shared = headers(device, versions)
     files = {library: sources(library) for library in libraries}
@@ -173,17 +179,6 @@ def stand_ins(
     entry = cache.entry(KIND, key, build)
     paths = tuple(entry / library.soname for library in libraries)
     return StandIns(paths, identity(device))
-
-
-def _check(libraries: tuple[Library, ...], versions: Versions) -> None:
-    if not libraries:
-        raise BuildError("this torch needs no library of CUDA", "Install a CUDA build of torch.")
-    generation = versions.cuda.partition(".")[0]
-    if generation != GENERATION:
-        raise BuildError(
-            f"this torch is built with CUDA {versions.cuda}; stand-ins are for CUDA {GENERATION}",
-            f"Install a torch that is built with CUDA {GENERATION}, such as 2.15.0.",
-        )
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

@@ -81,14 +81,13 @@ _OURS = "instruction_counts.cpp"
 
 def translation_unit(source: CppSource) -> str:
     """The C++ that is compiled for ``source``, except its prelude."""
-    unit = _UNIT.read_text(encoding="utf-8")
-    return _PART.sub(lambda part: _pasted(part[1], getattr(source, part[1])), unit)
 
+    def pasted(part: re.Match[str]) -> str:
+        code = getattr(source, part[1]).replace(f'"{ARTEFACT_PATH}"', MODEL_BUFFER)
+        # The empty line ends what a backslash at the end of the text would continue.
+        return f'#line 1 "{part[1]}"\n{code}\n\n#line 1 "{_OURS}"\n'
 
-def _pasted(place: str, text: str) -> str:
-    # The empty line ends what a backslash at the end of the text would continue.
-    code = text.replace(f'"{ARTEFACT_PATH}"', MODEL_BUFFER)
-    return f'#line 1 "{place}"\n{code}\n\n#line 1 "{_OURS}"\n'
+    return _PART.sub(pasted, _UNIT.read_text(encoding="utf-8"))
 
 
 def candidates(source: CppSource, preludes: tuple[Prelude, ...]) -> tuple[Prelude, ...]:

@@ -27,6 +27,7 @@ from instruction_counts.builds.probing import BuildFacts, find_valgrind, probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_processes import name_of
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel, holder
 from instruction_counts.system.worker_process import WorkerError
@@ -77,7 +78,7 @@ class WarmServers:
 
     def ready(self, role: str, prepared_by: str) -> dict[str, Any]:
         """What a server had reported before this came; empty where it was not ready."""
-        found: dict[str, Any] = self._hello.get("ready", {}).get(holder.name_of(role, prepared_by))
+        found: dict[str, Any] = self._hello.get("ready", {}).get(name_of(role, prepared_by))
         return found or {}
 
     def attend(self) -> None:
