@@ -20,7 +20,6 @@ from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import Case
 
 MODEL_BUFFER = "instruction_counts_model"
-MODEL_BUFFER_SIZE = 4096
 
 
 @attrs.frozen
