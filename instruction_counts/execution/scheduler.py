@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import takewhile
 
 import attrs
+import tenacity
+from multiprocess.pool import ThreadPool
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
@@ -44,14 +46,13 @@ def execute(
     they can carry out more; whoever opened them closes them.
     """
     work = _Work(orders, lanes, clock, budget_s)
-    threads: list[threading.Thread] = []
+    threads: ThreadPool | None = None
     try:
         lanes.start(orders)
+        threads = _threads(lanes.number)
         work.begin()
         for _ in range(lanes.number):
-            thread = threading.Thread(target=work.carry_out, daemon=True)
-            thread.start()
-            threads.append(thread)
+            threads.apply_async(work.carry_out)
         unfinished = len(orders)
         while unfinished:
             try:
@@ -66,8 +67,17 @@ def execute(
         work.stop()
         raise
     finally:
-        for thread in threads:
-            thread.join()
+        if threads is not None:
+            threads.close()
+            threads.join()
+
+
+def _threads(number: int) -> ThreadPool:
+    try:
+        return ThreadPool(number)
+    except AttributeError as error:
+        # It cannot end the threads that it has where one does not start, and hides why.
+        raise error.__context__ or error from None
 
 
 class _Work:
@@ -131,10 +141,18 @@ class _Work:
                 self.events.put(Finished(order, self._outcome_of(order, measure)))
 
     def _outcome_of(self, order: WorkOrder, measure: Measure) -> Outcome:
-        begin, attempts = self._clock(), 1
-        outcome = measure(order)
-        while attempts <= order.retries and not self._stopping.is_set():
-            if outcome.failure is None or not outcome.failure.kind.may_pass_on_retry:
-                break
-            outcome, attempts = measure(order), attempts + 1
-        return attrs.evolve(outcome, duration_s=self._clock() - begin, attempts=attempts)
+        begin = self._clock()
+        attempts = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(1 + order.retries),
+            retry=tenacity.retry_if_result(self._is_worth_retrying),
+            retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]
+        )
+        outcome = attempts(measure, order)
+        number = int(attempts.statistics["attempt_number"])
+        return attrs.evolve(outcome, duration_s=self._clock() - begin, attempts=number)
+
+    def _is_worth_retrying(self, outcome: Outcome) -> bool:
+        failure = outcome.failure
+        return (
+            failure is not None and failure.kind.may_pass_on_retry and not self._stopping.is_set()
+        )

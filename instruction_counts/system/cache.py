@@ -21,6 +21,8 @@ from instruction_counts.system.folders import default_cache, take
 VARIABLE = "INSTRUCTION_COUNTS_CACHE"
 DEFAULT_LIMIT_BYTES = 10 << 30
 _POLL_S = 0.1
+_MADE_FROM = "made-from"
+"""A file of an entry that says which file decides whether the entry can still be of use."""
 
 
 def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
@@ -38,10 +40,18 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()[:32]
 
 
+def note_source(folder: Path, source: Path) -> None:
+    """Note in the folder of an entry that it is of no use once ``source`` is gone or another."""
+    state = _state_of(source)
+    if state:
+        (folder / _MADE_FROM).write_bytes(state)
+
+
 class Cache:
     """A folder of entries; for several threads and processes at once.
 
-    Above ``limit_bytes`` entries are removed, the least recently used first; never the last one.
+    Above ``limit_bytes`` entries are removed, but never the last one: first those whose source is
+    gone (see `note_source`), then the least recently used.
 
     Raises:
         UsageError: the folder cannot be made, or is not ours: code in it would run.
@@ -125,14 +135,15 @@ class Cache:
             yield
 
     def _trim(self) -> None:
-        entries: list[tuple[int, int, Path]] = []
+        entries: list[tuple[bool, int, int, Path]] = []
         for kind in self._kinds():
             self._sweep(kind)
             for path in self._entries(kind):
                 with contextlib.suppress(OSError):  # removed by another process just now
-                    entries.append((path.stat().st_mtime_ns, _bytes_in(path), path))
-        excess = sum(size for _, size, _ in entries) - self._limit_bytes
-        for _, size, path in sorted(entries)[:-1]:
+                    used_ns = path.stat().st_mtime_ns
+                    entries.append((_can_be_of_use(path), used_ns, _bytes_in(path), path))
+        excess = sum(size for _, _, size, _ in entries) - self._limit_bytes
+        for _, _, size, path in sorted(entries)[:-1]:
             if excess > 0:
                 self._remove(path)
                 excess -= size
@@ -171,6 +182,23 @@ def _is_ours(path: Path, key: str) -> bool:
 
 def _bytes_in(path: Path) -> int:
     return sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _can_be_of_use(entry: Path) -> bool:
+    try:
+        noted = (entry / _MADE_FROM).read_bytes()
+    except OSError:
+        return True
+    return noted == _state_of(Path(os.fsdecode(noted.split(b" ", 2)[-1])))
+
+
+def _state_of(source: Path) -> bytes:
+    """Size, time and path of a file; empty where it is not there."""
+    try:
+        found = source.stat()
+    except OSError:
+        return b""
+    return b"%d %d %s" % (found.st_size, found.st_mtime_ns, os.fsencode(source))
 
 
 def _size_file(path: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.system.cache import VARIABLE, Cache, cache_root, key_of
+from instruction_counts.system.cache import VARIABLE, Cache, cache_root, key_of, note_source
 from tests.waiting import comes_true
 
 forked = multiprocessing.get_context("fork")
@@ -194,6 +194,20 @@ def test_the_least_recently_used_entries_go(filled: Path, limit: int, left: str)
     Cache(filled).find("cases", "a")
     Cache(filled, limit).entry("cases", "d", writing("x" * 100))
     assert left == "".join(sorted(path.name for path in filled.glob("cases/[!.]*")))
+
+
+@pytest.mark.parametrize("is_changed", [True, False], ids=["another", "gone"])
+def test_what_was_made_from_files_that_are_gone_goes_first(
+    filled: Path, tmp_path: Path, *, is_changed: bool
+) -> None:
+    """A precompiled header is large, and of no use once its build is gone or another one."""
+    source = tmp_path / "version.py"
+    source.touch()
+    cache = Cache(filled)
+    cache.entry("headers", "of-source", lambda folder: note_source(folder, source))
+    source.write_text("2") if is_changed else source.unlink()
+    Cache(filled, 301).entry("cases", "d", writing("x"))
+    assert {"cases": [100, 100, 100, 1], "headers": []} == cache.sizes()
 
 
 def test_kinds_are_counted_apart_and_cleared_together(filled: Path) -> None:

@@ -38,7 +38,7 @@ from instruction_counts.engines.cpp.source import (
     candidates,
     translation_unit,
 )
-from instruction_counts.system.cache import VARIABLE, Cache, key_of
+from instruction_counts.system.cache import VARIABLE, Cache, key_of, note_source
 
 CASES, SHIMS = "cases", "shims"
 
@@ -245,6 +245,7 @@ class Compiler:
 
             def build(folder: Path) -> None:
                 shutil.copyfile(text, folder / text.name)
+                note_source(folder, Path(self._facts.torch_root) / "version.py")
                 self._run(command, folder, cores)
 
             entry = self._entry(HEADERS, key_of(prelude.text, *self._identity), build)
