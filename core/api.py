@@ -14,27 +14,7 @@ from typing import Any, TypedDict, Unpack
 
 import attrs
 
-from instruction_counts.core.checks import (
-    check_arguments,
-    check_names,
-    check_paths,
-    check_source,
-    check_text,
-    checked_compile_options,
-    checked_device,
-    checked_devices,
-    checked_dynamic_shapes,
-    checked_expected,
-    checked_gradient,
-    checked_imports,
-    checked_metadata,
-    checked_runtimes,
-    checked_subject,
-    code,
-    dedented,
-    parse_modes,
-    thread_counts,
-)
+from instruction_counts.core import checks
 from instruction_counts.core.devices import on_device
 from instruction_counts.core.errors import DefinitionError, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
@@ -79,15 +59,15 @@ class GroupedSetup:
     in the definition hash: a path relative to the file, or a checksum.
     """
 
-    py_setup: str = attrs.field(default="", converter=dedented)
-    cpp_setup: str = attrs.field(default="", converter=dedented)
-    global_setup: str = attrs.field(default="", converter=dedented)
+    py_setup: str = attrs.field(default="", converter=checks.dedented)
+    cpp_setup: str = attrs.field(default="", converter=checks.dedented)
+    global_setup: str = attrs.field(default="", converter=checks.dedented)
     paths: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     def __attrs_post_init__(self) -> None:
         for name in ("py_setup", "cpp_setup", "global_setup"):
-            check_text(name, getattr(self, name))
-        check_paths(self.paths)
+            checks.check_text(name, getattr(self, name))
+        checks.check_paths(self.paths)
 
 
 TORCH = ("torch",)
@@ -101,9 +81,9 @@ class TimerArgs:
     ``metadata``, ``subject`` and ``expected`` are what `GroupedBenchmark` says of them.
     """
 
-    stmt: str = attrs.field(converter=dedented)
-    setup: str = attrs.field(default="pass", converter=dedented)
-    global_setup: str = attrs.field(default="", converter=dedented)
+    stmt: str = attrs.field(converter=checks.dedented)
+    setup: str = attrs.field(default="pass", converter=checks.dedented)
+    global_setup: str = attrs.field(default="", converter=checks.dedented)
     num_threads: int | tuple[int, ...] = 1
     language: Language = Language.PYTHON
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
@@ -118,7 +98,7 @@ class TimerArgs:
 
     def __attrs_post_init__(self) -> None:
         for name in ("stmt", "setup", "global_setup"):
-            check_text(name, getattr(self, name))
+            checks.check_text(name, getattr(self, name))
         require("stmt", self.stmt, self.stmt, "a statement")
         # torch's own enum and plain names are as good as ours.
         object.__setattr__(self, "language", Language.parse(self.language))
@@ -128,12 +108,12 @@ class TimerArgs:
         require(
             "global_setup", self.global_setup, is_cpp or not self.global_setup, "nothing: C++ only"
         )
-        thread_counts(self.num_threads)
-        checked_metadata(self.metadata)
-        checked_subject(self.subject)
-        checked_expected(self.expected)
-        checked_device(self.device)
-        checked_imports(self.imports)
+        checks.thread_counts(self.num_threads)
+        checks.checked_metadata(self.metadata)
+        checks.checked_subject(self.subject)
+        checks.checked_expected(self.expected)
+        checks.checked_device(self.device)
+        checks.checked_imports(self.imports)
         is_once = self.kind == ONCE
         require("language", self.language.value, not (is_once and is_cpp), "Python: it runs once")
         require("imports", self.imports, is_once or self.imports == TORCH, '("torch",): it is warm')
@@ -214,11 +194,6 @@ class GroupedBenchmark:
             )
         return attrs.evolve(self, setup=setup, devices=(device,))
 
-    @property
-    def torchscript(self) -> bool:
-        """Whether the scripted statement or module is measured, too."""
-        return RuntimeMode.JIT.option in self.runtimes
-
     def stmt(self, language: Language) -> str | None:
         """The eager statement in a language; None where it has none."""
         return self.cpp_fwd_stmt if language is Language.CPP else self.py_fwd_stmt
@@ -241,16 +216,16 @@ class GroupedBenchmark:
         **options: Unpack[Options],
     ) -> GroupedBenchmark:
         """A cluster from free-form statements; either language may be missing."""
-        py_stmt, cpp_stmt = code("py_stmt", py_stmt), code("cpp_stmt", cpp_stmt)
+        py_stmt, cpp_stmt = checks.code("py_stmt", py_stmt), checks.code("cpp_stmt", cpp_stmt)
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
         made = _checked("py_stmt", py_stmt, setup, signature, **options)
         output = made["signature"] and made["signature"].output
         # Only the Python statement is scripted; both are followed by the backward pass.
         if output and (made["runtimes"] or made["autograd"]):
-            check_names("py_stmt", py_stmt, output)
+            checks.check_names("py_stmt", py_stmt, output)
         if output and made["autograd"]:
-            check_names("cpp_stmt", cpp_stmt, output)
+            checks.check_names("cpp_stmt", cpp_stmt, output)
         return cls(py_stmt, cpp_stmt, **made)
 
     @classmethod
@@ -264,8 +239,8 @@ class GroupedBenchmark:
     ) -> GroupedBenchmark:
         """A cluster from modules: the model setup defines ``model``, which is then called."""
         models = [
-            code("py_model_setup", py_model_setup),
-            code("cpp_model_setup", cpp_model_setup),
+            checks.code("py_model_setup", py_model_setup),
+            checks.code("cpp_model_setup", cpp_model_setup),
         ]
         if models == [None, None]:
             raise DefinitionError("py_model_setup", "no model in either language", "at least one")
@@ -274,8 +249,8 @@ class GroupedBenchmark:
             raise DefinitionError(
                 "signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'
             )
-        check_names("py_model_setup", models[0], "model")
-        check_names("cpp_model_setup", models[1], "model")
+        checks.check_names("py_model_setup", models[0], "model")
+        checks.check_names("cpp_model_setup", models[1], "model")
         python, cpp = (
             None if model is None else call_model(made["signature"], language)
             for language, model in zip(Language, models, strict=True)
@@ -297,7 +272,7 @@ class GroupedBenchmark:
         if not py.cases and not cpp.cases:
             raise DefinitionError("py_block", "no benchmark in either block", "at least one line")
         setup = GroupedSetup(py.setup, cpp.setup, cpp.global_setup)
-        counts, devices = thread_counts(num_threads), checked_devices(device)
+        counts, devices = checks.thread_counts(num_threads), checks.checked_devices(device)
         return {
             label: cls(py_line, cpp_line, setup, num_threads=counts, devices=devices)
             for label, (py_line, cpp_line) in pair_lines(py.cases, cpp.cases).items()
@@ -350,14 +325,15 @@ def _checked(
     expected: tuple[ExpectedTensor, ...] = (),
 ) -> dict[str, Any]:
     """The fields that statements and modules have in common; ``source`` is what is scripted."""
-    compile_options = checked_compile_options(compiled)
-    dynamic_shapes = checked_dynamic_shapes(exported)
-    runtimes = checked_runtimes(
-        *(runtimes, torchscript, compile_options is not None, dynamic_shapes is not None)
+    compile_options = checks.checked_compile_options(compiled)
+    dynamic_shapes = checks.checked_dynamic_shapes(exported)
+    require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
+    runtimes = checks.checked_runtimes(
+        runtimes, torchscript or None, compile_options, dynamic_shapes
     )
-    check_source(source_field, source, runtimes)
-    parsed = parse_modes(signature, runtimes, autograd)
-    check_arguments(dynamic_shapes or {}, parsed)
+    checks.check_source(source_field, source, runtimes)
+    parsed = checks.parse_modes(signature, runtimes, autograd)
+    checks.check_arguments(dynamic_shapes or {}, parsed)
     hint = " (its .value)" if hasattr(setup, "value") else ""
     require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
     return {
@@ -367,10 +343,10 @@ def _checked(
         "compile_options": compile_options or {},
         "dynamic_shapes": dynamic_shapes or {},
         "autograd": autograd,
-        "num_threads": thread_counts(num_threads),
-        "devices": checked_devices(device),
-        "gradient": checked_gradient(gradient, autograd),
-        "metadata": checked_metadata({} if metadata is None else metadata),
-        "subject": checked_subject(subject),
-        "expected": checked_expected(expected),
+        "num_threads": checks.thread_counts(num_threads),
+        "devices": checks.checked_devices(device),
+        "gradient": checks.checked_gradient(gradient, autograd),
+        "metadata": checks.checked_metadata({} if metadata is None else metadata),
+        "subject": checks.checked_subject(subject),
+        "expected": checks.checked_expected(expected),
     }

@@ -16,7 +16,6 @@ import attrs
 from instruction_counts.core.devices import DEVICES
 from instruction_counts.core.errors import DefinitionError, quoted, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
-from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.runtimes import selectable
 from instruction_counts.core.runtimes.compiled import OPTIONS
 from instruction_counts.core.signature import Signature, parse_signature
@@ -110,33 +109,24 @@ def _are_dimensions(sizes: object) -> bool:
     )
 
 
-def checked_runtimes(
-    runtimes: tuple[str, ...], torchscript: bool, is_compiled: bool, is_exported: bool
-) -> tuple[str, ...]:
-    """The runtimes beside eager, each once, first those that have an argument of their own."""
-    require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
+_VERBS = {"torchscript": "script", "compiled": "compile", "exported": "export"}
+"""The runtimes that have an argument of their own, and what they do to Python code."""
+
+
+def checked_runtimes(runtimes: tuple[str, ...], *arguments: object) -> tuple[str, ...]:
+    """The runtimes beside eager, each once, first those whose ``arguments`` are not None."""
     known = selectable()
     are_known = isinstance(runtimes, tuple) and all(runtime in known for runtime in runtimes)
     require("runtimes", runtimes, are_known, f"a tuple of {', '.join(known)}")
-    flags = (
-        (RuntimeMode.JIT, torchscript),
-        (RuntimeMode.COMPILED, is_compiled),
-        (RuntimeMode.EXPORTED, is_exported),
-    )
-    first = (mode.option for mode, is_on in flags if is_on)
+    first = (name for name, given in zip(_VERBS, arguments, strict=True) if given is not None)
     return tuple(dict.fromkeys((*first, *runtimes)))
 
 
 def check_source(field: str, source: str | None, runtimes: tuple[str, ...]) -> None:
     """Refuse what is to be scripted, compiled or exported, and is not there in Python."""
     what = "model" if "model" in field else "statement"
-    verbs = {
-        RuntimeMode.JIT: "script",
-        RuntimeMode.COMPILED: "compile",
-        RuntimeMode.EXPORTED: "export",
-    }
-    for runtime, verb in verbs.items():
-        if source is None and runtime.option in runtimes:
+    for runtime, verb in _VERBS.items():
+        if source is None and runtime in runtimes:
             raise DefinitionError(field, "nothing", f"a Python {what} to {verb}")
 
 
@@ -147,8 +137,7 @@ def parse_modes(
     require("autograd", autograd, isinstance(autograd, bool), "True or False")
     if signature is None:
         for mode in (*runtimes, *(["autograd"] if autograd else [])):
-            has_argument = mode in {"torchscript", "compiled", "exported", "autograd"}
-            flag = f"{mode}=True" if has_argument else f'runtime "{mode}"'
+            flag = f"{mode}=True" if mode in {*_VERBS, "autograd"} else f'runtime "{mode}"'
             expected = f'"f(a, b, …) -> output": {flag} needs it'
             raise DefinitionError("signature", "nothing", expected)
         return None

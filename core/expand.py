@@ -95,8 +95,10 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
 def _stmt(
     group: GroupedBenchmark, runtime: Runtime, autograd: AutogradMode, language: Language
 ) -> str | None:
-    stmt = runtime.stmt(group, language) if language in runtime.languages else None
-    if stmt is None or autograd is AutogradMode.FORWARD:
+    if group.stmt(language) is None or language not in runtime.languages:
+        return None
+    stmt = runtime.stmt(group, language)
+    if autograd is AutogradMode.FORWARD:
         return stmt
     assert group.signature is not None, "checked when the group was made"
     assert group.signature.output is not None, "checked when the group was made"

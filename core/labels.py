@@ -8,6 +8,8 @@ whatever else is registered; ``forward``, ``forward+backward``, ``explicit``.
 from __future__ import annotations
 
 import enum
+import hashlib
+import json
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
@@ -150,6 +152,12 @@ class CaseKey:
         modes = [mode.value for mode in self.modes if mode.value]
         threads = [f"{self.num_threads} threads"] if self.num_threads > 1 else []
         return " · ".join([" / ".join(self.label), *modes, *threads])
+
+    @property
+    def digest(self) -> str:
+        """What tells it from others on any machine, however long its label is (SHA-256)."""
+        text = json.dumps(list(self.as_values.values()))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def as_values(self) -> dict[str, Any]:

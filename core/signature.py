@@ -48,12 +48,15 @@ def _is_name(text: str) -> bool:
     return text.isidentifier() and not keyword.iskeyword(text)
 
 
+def call(function: str, signature: Signature, language: Language = Language.PYTHON) -> str:
+    """The statement that calls a function, and keeps its output."""
+    end = ";" if language is Language.CPP else ""
+    return f"{assign(signature, language)}{function}({', '.join(signature.args)}){end}"
+
+
 def call_model(signature: Signature, language: Language) -> str:
     """The statement that calls ``model``."""
-    args = ", ".join(signature.args)
-    if language is Language.PYTHON:
-        return f"{assign(signature, language)}model({args})"
-    return f"{assign(signature, language)}model->forward({args});"
+    return call("model->forward" if language is Language.CPP else "model", signature, language)
 
 
 def with_backward(stmt: str, tensor: str, language: Language, gradient: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Makes what only a build of torch can make. Never loaded while counting."""
+"""Makes what only a build of torch can make, and tells what it is. Never loaded while counting."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from .main import Message, PythonLoop, Shim, make_artefact
 
 _RUNS_TO_COMPILE = 3
+_RUNS_TO_COMPILE_ALL = 4
+"""Enough that nothing further is compiled: a shape that changed is dynamic by then."""
 
 
 def artefact(request: Message, shim: Shim) -> Message:
@@ -28,3 +30,26 @@ def compiled(request: Message, shim: Shim) -> Message:
     Path(case["caches"]).mkdir()
     PythonLoop(case, shim.idle_hooks).run([_RUNS_TO_COMPILE], shim.idle_hooks)
     return {}
+
+
+def compilations(request: Message, shim: Shim) -> Message:
+    """Guards, graph breaks and compilations after the first of what a case compiles."""
+    import torch
+    from torch._dynamo import utils
+
+    case = request["case"]
+    torch.set_num_threads(case["num_threads"])
+    utils.counters.clear()
+    utils.clear_compilation_metrics()
+    PythonLoop(case, shim.idle_hooks).run([_RUNS_TO_COMPILE_ALL], shim.idle_hooks)
+    compiled = utils.get_compilation_metrics()
+    return {
+        "metrics": {
+            "guards": sum(one.guard_count or 0 for one in compiled),
+            "graph_breaks": sum(utils.counters["graph_break"].values()),
+            # The identity of a compilation: the frame, and how often it was compiled before.
+            "recompilations": sum(
+                not (one.compile_id or "").endswith("/0") for one in compiled if one.compile_id
+            ),
+        }
+    }

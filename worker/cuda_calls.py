@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from .executed import Observer, observe
-from .main import CompiledLoop, Message, PythonLoop, Shim, with_artefact
+from .executed import Observer, compiled_run, observe
+from .main import Message, PythonLoop, Shim, with_artefact
 
 _KINDS = {
     "launch": "launches",
@@ -33,16 +33,8 @@ def cuda_calls(request: Message, shim: Shim) -> Message:
     case = with_artefact(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     calls = CudaCalls(torch, [ctypes.CDLL(path) for path in shim.stand_ins])
-    if case["language"] != "C++":
-        observe(PythonLoop(case, shim.idle_hooks).run, [calls])
-        return {"calls": calls.rows()}
-    compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
-
-    def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
-        array = (ctypes.c_uint64 * len(lengths))(*lengths)
-        compiled.run(array, tuple(map(hook, hooks)))
-
-    observe(run, [calls])
+    is_cpp = case["language"] == "C++"
+    observe(compiled_run(case) if is_cpp else PythonLoop(case, shim.idle_hooks).run, [calls])
     return {"calls": calls.rows()}
 
 

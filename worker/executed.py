@@ -46,13 +46,7 @@ def executed(request: Message, shim: Shim) -> Message:
     torch.set_num_threads(case["num_threads"])
     operators = Operators(torch)
     if case["language"] == "C++":
-        compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
-
-        def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
-            array = (ctypes.c_uint64 * len(lengths))(*lengths)
-            compiled.run(array, tuple(map(hook, hooks)))
-
-        observe(run, [operators])
+        observe(compiled_run(case), [operators])
         return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
     loop = PythonLoop(case, shim.idle_hooks)
     bytecodes = Bytecodes(*loop.statement)
@@ -66,6 +60,17 @@ def executed(request: Message, shim: Shim) -> Message:
         },
         "lookups": _LOOKUPS.rows(),
     }
+
+
+def compiled_run(case: Message) -> Callable[[Sequence[int], Sequence[Callable[[], None]]], None]:
+    """What runs the windows of a C++ case, with functions of Python around them; see `observe`."""
+    compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
+
+    def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
+        array = (ctypes.c_uint64 * len(lengths))(*lengths)
+        compiled.run(array, tuple(map(hook, hooks)))
+
+    return run
 
 
 def once_bytecodes(request: Message, shim: Shim) -> Message:
@@ -261,7 +266,9 @@ class Operators(Observer):
         calls: Counter[Tuple[str, bool]] = Counter(
             (event.name, _is_backward(event))
             for event in self._profile.function_events
-            if _is_operator(event)
+            if getattr(event, "scope", _FUNCTION_SCOPE) == _FUNCTION_SCOPE
+            and "::" in event.name
+            and not event.name.startswith(_NODE)
         )
         return [
             {"name": name, "backward": backward, "calls": number}
@@ -272,11 +279,6 @@ class Operators(Observer):
 _NODE = "autograd::engine::evaluate_function"
 """How the event is called in which a node of the backward graph is evaluated."""
 _FUNCTION_SCOPE = 0
-
-
-def _is_operator(event: Any) -> bool:
-    is_function = getattr(event, "scope", _FUNCTION_SCOPE) == _FUNCTION_SCOPE
-    return is_function and "::" in event.name and not event.name.startswith(_NODE)
 
 
 def _is_backward(event: Any) -> bool:

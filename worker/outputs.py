@@ -148,9 +148,10 @@ def _as_tensor(torch: Any, value: Any) -> Any:
 def tensor_value(torch: Any, tensor: Any) -> Message:
     """Shape, dtype and digest of a tensor, with a sample of its values."""
     dense = tensor.detach()
-    for unpack in ("to_dense", "dequantize"):
-        if dense.is_sparse if unpack == "to_dense" else dense.is_quantized:
-            dense = getattr(dense, unpack)()
+    if dense.is_sparse:
+        dense = dense.to_dense()
+    if dense.is_quantized:
+        dense = dense.dequantize()
     flat = dense.resolve_conj().resolve_neg().contiguous().reshape(-1)
     nans = 0
     if flat.is_floating_point() or flat.is_complex():

@@ -43,10 +43,14 @@ def _found(path: str, line: int, name: str) -> Dict[str, Any]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {"problem": CHANGED}
     last = max(_last_lines(tree, line), default=0)
-    digests = sorted({digest(one) for one in _codes(code) if _is(one, line, name)})
+    digests = {
+        digest(one)
+        for one in _codes(code)
+        if (line, name) == (one.co_firstlineno, getattr(one, "co_qualname", one.co_name))
+    }
     if not last or not digests:
         return {"problem": CHANGED}
-    return {"lines": text.split("\n")[line - 1 : last], "digests": digests}
+    return {"lines": text.split("\n")[line - 1 : last], "digests": sorted(digests)}
 
 
 def _last_lines(tree: ast.AST, line: int) -> Iterator[int]:
@@ -63,7 +67,3 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         if isinstance(value, CodeType):
             yield value
             yield from _codes(value)
-
-
-def _is(code: CodeType, line: int, name: str) -> bool:
-    return code.co_firstlineno == line and getattr(code, "co_qualname", code.co_name) == name

@@ -6,7 +6,7 @@ import attrs
 
 from instruction_counts.core.labels import Language
 from instruction_counts.core.runtimes.runtime import Grouped, Runtime, function_of, signature_of
-from instruction_counts.core.signature import assign
+from instruction_counts.core.signature import call
 
 OPTIONS: dict[str, tuple[type, ...]] = {
     "fullgraph": (bool,),
@@ -27,12 +27,9 @@ class Compiled(Runtime):
     prepared_by: str = "compiled"
     repeats: bool = False  # some differ, by up to 0.2%: where torch's settings lie in memory
 
-    def stmt(self, group: Grouped, language: Language) -> str | None:
+    def stmt(self, group: Grouped, language: Language) -> str:
         """The call of ``compiled``."""
-        if group.stmt(language) is None:
-            return None
-        signature = signature_of(group)
-        return f"{assign(signature, language)}compiled({', '.join(signature.args)})"
+        return call("compiled", signature_of(group), language)
 
     def setup(self, group: Grouped, language: Language) -> str:
         """The module, or the statement as a function ``f`` of the arguments, as ``compiled``."""

@@ -13,7 +13,7 @@ from instruction_counts.core.runtimes.runtime import (
     function_of,
     signature_of,
 )
-from instruction_counts.core.signature import assign
+from instruction_counts.core.signature import assign, call
 
 _HEADER = "torch/csrc/inductor/aoti_package/model_package_loader.h"
 
@@ -80,14 +80,12 @@ class Exported(Runtime):
     has_backward: bool = False
     imports: tuple[str, ...] = ("torch", "torch._inductor.package")
 
-    def stmt(self, group: Grouped, language: Language) -> str | None:
-        """The call of ``exported``, in every language in which there is a statement."""
-        if group.stmt(language) is None:
-            return None
+    def stmt(self, group: Grouped, language: Language) -> str:
+        """The call of ``exported``."""
         signature = signature_of(group)
-        args = ", ".join(signature.args)
         if language is Language.PYTHON:
-            return f"{assign(signature, language)}exported({args})"
+            return call("exported", signature)
+        args = ", ".join(signature.args)
         return f"{assign(signature, language)}exported.run(std::vector<at::Tensor>{{{args}}});"
 
     def setup(self, group: Grouped, language: Language) -> str:

@@ -65,9 +65,9 @@ class Runtime:
         """Whether its cases are counted in servers that no other cases have."""
         return bool(self.prepared_by) or len(self.imports) > 1
 
-    def stmt(self, group: Grouped, language: Language) -> str | None:
-        """The forward statement; None where the group has none in this language."""
-        return group.stmt(language)
+    def stmt(self, group: Grouped, language: Language) -> str:
+        """The forward statement, in a language in which the group has one."""
+        return group.stmt(language) or ""
 
     def setup(self, group: Grouped, language: Language) -> str:
         """What follows the setup of the inputs: what the statement calls is made or loaded."""

@@ -15,7 +15,7 @@ from instruction_counts.core.runtimes.runtime import (
     function_of,
     signature_of,
 )
-from instruction_counts.core.signature import Signature, assign
+from instruction_counts.core.signature import Signature, assign, call
 
 CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
 
@@ -48,13 +48,11 @@ class TorchScript(Runtime):
     artefact: Artefact | None = _ARTEFACT
     has_resources: bool = False
 
-    def stmt(self, group: Grouped, language: Language) -> str | None:
-        """The call of ``jit_model``, in every language in which there is a statement."""
-        if group.stmt(language) is None:
-            return None
+    def stmt(self, group: Grouped, language: Language) -> str:
+        """The call of ``jit_model``."""
         signature = signature_of(group)
         if language is Language.PYTHON:
-            return f"{assign(signature, language)}jit_model({', '.join(signature.args)})"
+            return call("jit_model", signature)
         return (
             f"std::vector<torch::jit::IValue> ivalue_inputs{_ivalues(signature)};\n"
             f"{assign(signature, language)}jit_model.forward(ivalue_inputs);"

@@ -52,15 +52,20 @@ def find_compiler(build: Build) -> CppCompiler:
     return _described(own or _found("g++", path) or _found("c++", path), path)
 
 
-def first_line(command: list[str]) -> str:
-    """The first line that a command prints; empty where it cannot be run."""
+def printed(command: list[str]) -> str:
+    """What a command prints; empty where it cannot be run."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False, timeout=30
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return (done.stdout.splitlines() or [""])[0].strip()
+    return done.stdout
+
+
+def first_line(command: list[str]) -> str:
+    """The first line of that."""
+    return (printed(command).splitlines() or [""])[0].strip()
 
 
 def _described(compiler: str, path: str) -> CppCompiler:

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.builds.cuda.source import Versions
-from instruction_counts.builds.cuda.stand_ins import StandIns, stand_ins
+from instruction_counts.builds.cuda.stand_ins import StandIns, Versions, stand_ins
 from instruction_counts.builds.hermetic import c_compiler, environment, interpreter_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError

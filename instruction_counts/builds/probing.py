@@ -12,7 +12,7 @@ import attrs
 
 from instruction_counts import __version__
 from instruction_counts.builds.compilers import CppCompiler, find_compiler, first_line
-from instruction_counts.builds.cuda.source import Versions
+from instruction_counts.builds.cuda.stand_ins import Versions
 from instruction_counts.builds.files import Files, changed, files_of
 from instruction_counts.builds.hermetic import (
     PROFILE_VERSION,

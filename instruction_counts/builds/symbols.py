@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
+
+from instruction_counts.builds.compilers import printed
 
 DEBUG_FILES = Path("/usr/lib/debug/.build-id")
 """Where Valgrind looks for the symbols of a stripped file, by the identity that the linker gave it
 (coregrind/m_debuginfo/readelf.c, find_debug_file)."""
-
-_TIMEOUT_S = 30.0
 
 
 def advice_on_names(interpreter: str, debug_files: Path = DEBUG_FILES) -> str:
@@ -21,7 +19,7 @@ def advice_on_names(interpreter: str, debug_files: Path = DEBUG_FILES) -> str:
     compiler.
     """
     file = _file_of(Path(interpreter).resolve())
-    known = _printed(["readelf", "--sections", "--notes", "--wide", str(file)])
+    known = printed(["readelf", "--sections", "--notes", "--wide", str(file)])
     if not known or " .symtab " in known:
         return ""
     found = re.search(r"Build ID: ([0-9a-f]{2})([0-9a-f]+)", known)
@@ -39,23 +37,5 @@ def advice_on_names(interpreter: str, debug_files: Path = DEBUG_FILES) -> str:
 
 def _file_of(program: Path) -> Path:
     """The file with the interpreter's code: the program, or a library that it needs."""
-    found = re.search(r"libpython\S+ => (/\S+)", _printed(["ldd", str(program)]))
+    found = re.search(r"libpython\S+ => (/\S+)", printed(["ldd", str(program)]))
     return Path(found[1]).resolve() if found else program
-
-
-def _printed(command: list[str]) -> str:
-    """What a command prints; nothing where it is not there, or fails."""
-    if shutil.which(command[0]) is None:
-        return ""
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""

@@ -53,7 +53,7 @@ class Shard:
         loads = [(0.0, number) for number in range(1, self.total + 1)]
         placed = {}
         known = (key for key, duration_s in durations_s.items() if duration_s)
-        for key in sorted(known, key=lambda key: (-durations_s[key], _digest(key))):
+        for key in sorted(known, key=lambda key: (-durations_s[key], key.digest)):
             load, placed[key] = loads[0]
             heapq.heapreplace(loads, (load + durations_s[key], placed[key]))
         return attrs.evolve(self, placed=placed)
@@ -63,11 +63,11 @@ class Shard:
         return self._place(key) == self.number
 
     def _place(self, key: CaseKey) -> int:
-        return self.placed.get(key) or int(_digest(key), 16) % self.total + 1
+        return self.placed.get(key) or int(key.digest, 16) % self.total + 1
 
     def of(self, whole: Sequence[Case], settings: str) -> MeasuredShard:
         """What a run of this part of ``whole`` has to hold."""
-        parts = [(_digest(case.key), case.definition_hash, self._place(case.key)) for case in whole]
+        parts = [(case.key.digest, case.definition_hash, self._place(case.key)) for case in whole]
         digest = hashlib.sha256(json.dumps([self.total, parts]).encode()).hexdigest()[:16]
         mine = (place for place, case in enumerate(whole) if self.keeps(case.key))
         return MeasuredShard(self.number, self.total, len(whole), digest, settings, tuple(mine))
@@ -90,7 +90,3 @@ class MeasuredShard:
 
     def __str__(self) -> str:
         return f"{self.number}/{self.total}"
-
-
-def _digest(key: CaseKey) -> str:
-    return hashlib.sha256(json.dumps(list(key.as_values.values())).encode()).hexdigest()

@@ -336,7 +336,11 @@ class ForkEngine:
             thread = threading.Thread(target=start, daemon=True)
             thread.start()
             self._starting.append(thread)
-        sources = [CppSource.of(order.case) for order in orders if _is_compiled(order)]
+        sources = [
+            CppSource.of(order.case)
+            for order in orders
+            if order.case.autolabels.language is Language.CPP and not order.refusal
+        ]
         if sources:  # nobody waits for all of it
             ahead = partial(compile_ahead, self._compiler, sources, lend)
             threading.Thread(target=ahead, daemon=True).start()
@@ -374,7 +378,7 @@ class ForkEngine:
         is_warm = kind_of(order.case).has_windows
         times = None
         if order.times:
-            times = self._times_of(attempt) if is_warm else self._times_of_first_runs(attempt)
+            times = self._times_of(attempt, is_warm=is_warm)
         used, reason = self._resources_of(attempt) if is_warm else ({}, None)
         observed = self._observed(attempt)
         metrics = {**used, **self._metrics_of_tasks(attempt)}
@@ -433,15 +437,12 @@ class ForkEngine:
         machine = self._profile.machine or read_machine()
         return CaseCycles(self._cycles, self._compiler, machine, self._notice)
 
-    def _times_of(self, attempt: _Attempt) -> Times:
-        task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
-        answer = attempt.run(self._times, task)["times"]
-        return Times.of(answer["values_s"], answer["runs"])
-
-    def _times_of_first_runs(self, attempt: _Attempt) -> Times:
-        task = {"task": "once_timed"}
-        answers = (attempt.run(self._times, task)["times"] for _ in range(_FIRST_RUNS_TIMED))
-        return Times.of([value for answer in answers for value in answer["values_s"]], 1)
+    def _times_of(self, attempt: _Attempt, *, is_warm: bool) -> Times:
+        warm = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
+        tasks = [warm] if is_warm else [{"task": "once_timed"}] * _FIRST_RUNS_TIMED
+        answers = [attempt.run(self._times, task)["times"] for task in tasks]
+        values_s = [value for answer in answers for value in answer["values_s"]]
+        return Times.of(values_s, answers[0]["runs"])
 
     def _output_of(self, attempt: _Attempt) -> Output | None:
         """What the statement computes; None where that cannot be found out.
@@ -614,10 +615,6 @@ class ForkEngine:
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
-
-
-def _is_compiled(order: WorkOrder) -> bool:
-    return order.case.autolabels.language is Language.CPP and not order.refusal
 
 
 def _warm_up(server: Server) -> None:

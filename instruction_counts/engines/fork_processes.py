@@ -148,7 +148,7 @@ class ForkProcesses:
         return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
 
     def _folder_of(self, role: str, prepared_by: str = "") -> Path:
-        return self._folder / (f"{role}-{prepared_by}" if prepared_by else role)
+        return self._folder / name_of(role, prepared_by)
 
     def _allocator(self) -> Mapping[str, str]:
         if self._profile.allocator == "system":
@@ -180,6 +180,11 @@ class ForkProcesses:
             variables["STEADY_LAYOUT"] = str(self._profile.layout)
             variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
         return variables
+
+
+def name_of(role: str, prepared_by: str) -> str:
+    """What a server is called."""
+    return f"{role}-{prepared_by}" if prepared_by else role
 
 
 def remove_dumps(folder: Path, pid: int) -> None:

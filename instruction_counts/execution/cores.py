@@ -126,7 +126,9 @@ class CorePool:
             with contextlib.suppress(Timeout):
                 lock.acquire()
                 free[core] = lock
-        taken = _fit([*free], count)
+        runs = [run for run in _runs([*free]) if len(run) >= count]
+        # The shortest run that fits keeps the longer ones whole.
+        taken = min(runs, key=len)[:count] if runs else ()
         for core, lock in free.items():
             if core in taken:
                 held.callback(lock.release)
@@ -177,12 +179,6 @@ def machine_wide(cores: tuple[int, ...], notice: Callable[[str], None]) -> CoreP
         UsageError: the folder in which they know of each other cannot be made.
     """
     return CorePool(cores, make_runtime_folder(), notice)
-
-
-def _fit(free: Sequence[int], count: int) -> tuple[int, ...]:
-    runs = [run for run in _runs(free) if len(run) >= count]
-    # The shortest run that fits keeps the longer ones whole.
-    return min(runs, key=len)[:count] if runs else ()
 
 
 def _runs(cores: Sequence[int]) -> list[tuple[int, ...]]:

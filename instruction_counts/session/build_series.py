@@ -155,7 +155,7 @@ class StoreBuildMeasurer:
             measured_with = known_at_first(count.fingerprint)
             is_same = wanted == (count.build, count.engine, count.definition_hash, measured_with)
             if is_same and count.instructions is not None and not count.has_changed_files:
-                run = self.store.load(count.run_id, details=False)
+                run = self.store.load(count.run_id)
                 title = f"run {count.run_id}, {build.name}"
                 side = side_of(run, build.name, title, count.run_id)
                 self.observer.note(f"{build.name}: known from run {count.run_id}")

@@ -33,17 +33,11 @@ from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import load_cases
 
 
-@attrs.frozen
-class Check:
+@attrs.frozen(kw_only=True)
+class Check(Compared):
     """A baseline that was compared with something, and what exceeds the limits."""
 
     gate: Gate
-    interrupted: bool = False
-    """Whether this is what was found until then."""
-    is_sound: bool = True
-    """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
-    run_id: int | None = None
-    """The run of what was measured for it; None where nothing was, or it is not stored."""
 
     @classmethod
     def of(
@@ -58,7 +52,7 @@ class Check:
         ``exceeded`` is what exceeded its limit in the last check.
         """
         gate = apply_limits(compared.comparison, limits, fail_on, exceeded)
-        return cls(gate, compared.interrupted, compared.is_sound, compared.run_id)
+        return cls(**attrs.asdict(compared, recurse=False), gate=gate)
 
     def require_comparison(self) -> None:
         """Refuse a check of nothing, which did not pass.

@@ -40,6 +40,7 @@ class Compared:
 
     comparison: Comparison
     interrupted: bool = False
+    """Whether this is what was found until then."""
     is_sound: bool = True
     """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
     run_id: int | None = None

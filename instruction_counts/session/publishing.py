@@ -144,7 +144,7 @@ def comparer(
 
     @functools.lru_cache(maxsize=2)  # what is new now is base in the next comparison
     def side(build: PublishedBuild) -> Side:
-        run = store.load(build.run_id, details=False)
+        run = store.load(build.run_id)
         found = side_of(run, build.name, build.title, build.run_id)
         return narrowed(found, publication.selection)
 

@@ -202,7 +202,7 @@ def load_run(place: Path | int, runs: LazyStore) -> Run:
     """
     if isinstance(place, Path):
         return read_json(place)
-    return runs.opened(must_exist=True).load(place, details=False)
+    return runs.opened(must_exist=True).load(place)
 
 
 def _title(text: str, run_id: int | None) -> str:

@@ -216,7 +216,7 @@ class Looking:
     ) -> list[Step]:
         """The steps of cases from an earlier build to a new one."""
         store, number = self.measurer.store, base.run_id
-        run = store.load(number, details=False) if store.find(str(number)) is not None else None
+        run = store.load(number) if store.find(str(number)) is not None else None
         if run is None or base.name not in run.builds:
             self._note(f"Run {number} has no {base.name}: nothing to compare with.")
             return []

@@ -10,7 +10,6 @@ a password of its URL. One that is not ours, is damaged, or has another format i
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import os
@@ -43,7 +42,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.system.files import locked
 from instruction_counts.system.folders import make_data_folder
@@ -72,7 +70,7 @@ runs = Table(
     sqlite_autoincrement=True,
 )
 
-# ``case_digest`` is of what the case is called: a label can be too long for an index.
+# ``case_digest`` is 32 digits of what the case is called: a label can be too long for an index.
 outcomes = Table(
     "outcomes",
     METADATA,
@@ -107,12 +105,6 @@ tags = Table(
 def searchable(text: str) -> str:
     """``text`` as every database takes it; all but ASCII is escaped, as in JSON."""
     return json.dumps(text)[1:-1]
-
-
-def digest_of(key: CaseKey) -> str:
-    """A short name for what a case is called, on any machine (SHA-256, 32 digits)."""
-    text = json.dumps(list(key.as_values.values()))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 # A database that has them

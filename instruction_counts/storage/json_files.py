@@ -238,6 +238,7 @@ class Counted:
     instructions: Instructions | None
     """Without windows."""
     failure: str
+    """The first line of why it failed."""
     noise: Noise | None
 
 
@@ -258,7 +259,8 @@ def loads_counted(text: str) -> Counted:
         "instructions": None if counted is None else {**counted, "windows": []},
         "failure": "" if failure is None else failure["message"],
     }
-    return structured(Node(Record.__name__, part), Counted, CONVERTER)
+    found = structured(Node(Record.__name__, part), Counted, CONVERTER)
+    return attrs.evolve(found, failure=found.failure.partition("\n")[0])
 
 
 def packed(value: Any) -> bytes:

@@ -27,7 +27,6 @@ from instruction_counts.reading.structure import structured
 from instruction_counts.storage.database import (
     LOCK_TIMEOUT_S,
     Database,
-    digest_of,
     outcomes,
     runs,
     searchable,
@@ -156,24 +155,16 @@ class Store:
         with self._database.writing() as connection:
             return _insert(connection, run, COMPLETE)
 
-    def load(self, run_id: int, *, details: bool = True) -> Run:
-        """A stored run, as it was measured.
+    def load(self, run_id: int) -> Run:
+        """A stored run; its records are ``stored_in`` it, without their details: see `completed`.
 
-        Without ``details``, which are most of what there is to read, its records are ``stored_in``
-        the run; see `completed`.
+        Details are most of what there is to read.
         """
         with self._reading(run_id) as connection:
             head = _head(connection, run_id)
-            columns = [outcomes.c.document, *([outcomes.c.details] if details else [])]
-            mine = select(*columns).where(outcomes.c.run_id == run_id)
-            records = []
-            for row in connection.execute(mine.order_by(outcomes.c.position, outcomes.c.id)):
-                record = loads(row.document, Record)
-                records.append(
-                    record.with_details(unpacked(row.details, Details))
-                    if details
-                    else attrs.evolve(record, stored_in=run_id)
-                )
+            mine = select(outcomes.c.document).where(outcomes.c.run_id == run_id)
+            found = connection.scalars(mine.order_by(outcomes.c.position, outcomes.c.id))
+            records = (attrs.evolve(loads(text, Record), stored_in=run_id) for text in found)
             return attrs.evolve(head, cases=tuple(records))
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:
@@ -323,7 +314,7 @@ class Store:
         windows, times and outputs are not read.
         """
         with self._database.reading() as connection:
-            return tuple(self._counts(connection, {digest_of(key): key for key in names}))
+            return tuple(self._counts(connection, {key.digest[:32]: key for key in names}))
 
     def _counts(
         self, connection: Connection, wanted: Mapping[str, CaseKey]
@@ -348,14 +339,9 @@ class Store:
                     started_at=head.started_at,
                     tags=named[run_id],
                     engine=head.engine,
-                    build=record.build,
                     fingerprint=head.builds[record.build],
-                    definition_hash=record.definition_hash,
-                    status=record.status,
-                    instructions=record.instructions,
-                    noise=record.noise,
-                    failure=record.failure.partition("\n")[0],
                     has_changed_files=record.build in head.changed_files,
+                    **attrs.asdict(record, recurse=False),
                 )
 
     # Names
@@ -455,7 +441,7 @@ def _head(connection: Connection, run_id: int) -> Run:
 def _is_case(run_id: int, build: str, key: CaseKey) -> ColumnElement[bool]:
     return (
         (outcomes.c.run_id == run_id)
-        & (outcomes.c.case_digest == digest_of(key))
+        & (outcomes.c.case_digest == key.digest[:32])
         & (outcomes.c.build == searchable(build))
     )
 
@@ -480,7 +466,7 @@ def _put_record(connection: Connection, run_id: int, record: Record) -> None:
     place = {
         "run_id": run_id,
         "position": _BEHIND,
-        "case_digest": digest_of(record.key),
+        "case_digest": record.key.digest[:32],
         "build": searchable(record.build),
     }
     connection.execute(insert(outcomes), {**place, **values})

@@ -148,9 +148,16 @@ class WorkFolder:
 def sweep() -> None:
     """Remove the folders of this user that killed processes left behind."""
     for path in Path(_root()).iterdir():
-        if _WORK_FOLDER.fullmatch(path.name):
-            with contextlib.suppress(OSError):  # it is in use, another user's, or gone by now
-                _remove_abandoned(path)
+        if not _WORK_FOLDER.fullmatch(path.name):
+            continue
+        with contextlib.suppress(OSError):  # it is in use, another user's, or gone by now
+            descriptor = _opened(path)
+            try:
+                if os.fstat(descriptor).st_uid == os.getuid():
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
 def _root() -> str:
@@ -170,16 +177,6 @@ def _locked(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _remove_abandoned(path: Path) -> None:
-    descriptor = _opened(path)
-    try:
-        if os.fstat(descriptor).st_uid == os.getuid():
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-    finally:
-        os.close(descriptor)
 
 
 def _opened(folder: Path) -> int:

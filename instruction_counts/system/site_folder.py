@@ -98,8 +98,9 @@ def _read(path: Path) -> _Manifest:
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is not a folder", _REMEDY)
     if not file.exists():
-        if path.is_dir() and (others := sorted(_visible(path))):
-            raise UsageError(f"{path} contains other files, such as {others[0]}", _REMEDY)
+        visible = sorted(entry.name for entry in path.glob("[!.]*"))
+        if visible:
+            raise UsageError(f"{path} contains other files, such as {visible[0]}", _REMEDY)
         return _Manifest()
     remedy = "Delete the folder, and publish again."
     found = read_as(file, _Manifest, _CONVERTER, remedy, as_json=True)
@@ -107,10 +108,6 @@ def _read(path: Path) -> _Manifest:
         if not _NAME.fullmatch(name):
             raise DataError(f"{file}: {name!r} is not the name of a file of a site", remedy)
     return found
-
-
-def _visible(path: Path) -> Iterator[str]:
-    return (entry.name for entry in path.iterdir() if not entry.name.startswith("."))
 
 
 class SiteFolder:

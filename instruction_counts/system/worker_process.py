@@ -167,7 +167,7 @@ class WorkerProcess:
         killed: set[int] = set()
         deadline = time.monotonic() + _ORPHANS_TIMEOUT_S
         while time.monotonic() < deadline:
-            orphans = _running_below(self._process.pid)
+            orphans = filter(_is_running, children_of(self._process.pid))
             found = {pid for pid in orphans if _largest_file(pid) == max_file_bytes}
             if not found:
                 break
@@ -231,14 +231,14 @@ def _file_of(environment: Mapping[str, str]) -> int:
     return descriptor
 
 
-def _running_below(pid: int) -> set[int]:
-    """The children of a process that have not ended."""
+def children_of(pid: int) -> set[int]:
+    """The children of a process, also those that have ended and are not waited for yet."""
     found: set[int] = set()
     with contextlib.suppress(OSError):  # it has ended
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
             with contextlib.suppress(OSError):  # the thread has
                 found.update(map(int, path.read_text(encoding="ascii").split()))
-    return set(filter(_is_running, found))
+    return found
 
 
 def _is_running(pid: int) -> bool:

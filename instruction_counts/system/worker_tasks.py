@@ -68,7 +68,7 @@ _TASKS = Registry(
     _task("compiled", "artefacts", in_child=True),
     _task("loaded", "loaded", in_child=True),
     Task("loaded_while_counting", FOLDER / "loaded.py", in_child=True, while_counting=True),
-    Task("compilations", FOLDER / "compilations.py", in_child=True, only_for="compiled"),
+    Task("compilations", FOLDER / "artefacts.py", in_child=True, only_for="compiled"),
     _task("identify", "installed"),
     _task("cuda_libraries", "installed"),
     _task("measure", "times"),

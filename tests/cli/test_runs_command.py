@@ -15,6 +15,7 @@ from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, exporter_to, failed, make_record, make_run
+from tests.storage.values import loaded
 
 COMMAND = ("runs",)
 FIRST = attrs.evolve(
@@ -50,7 +51,7 @@ def store_in(db: Path, *runs: Run) -> None:
 def stored(db: Path) -> dict[int, Run]:
     """What a database holds."""
     with Store(db) as store:
-        return {run.id: store.load(run.id) for run in reversed(store.summaries())}
+        return {run.id: loaded(store, run.id) for run in reversed(store.summaries())}
 
 
 # list

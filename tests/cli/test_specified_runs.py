@@ -22,6 +22,7 @@ from instruction_counts.sources.specification.expansion import read_specificatio
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Program, given
+from tests.storage.values import loaded
 
 SPECIFICATION = f"""\
 version: 1
@@ -127,7 +128,7 @@ def test_a_specification_is_run_and_compared(specification: Path, program: Progr
     arguments = ["--definitions", specification]
     assert 0 == program("run", *arguments, "--no-times", "--jobs", "1").code
     with Store(specification.parent / "stated.db") as store:
-        run = store.load(1)
+        run = loaded(store, 1)
     (file,) = (specification.parent / "results").iterdir()
     program.output("compare", file, "1", *arguments, "--output", f"{specification}.json")
     compared = json.loads(Path(f"{specification}.json").read_text())

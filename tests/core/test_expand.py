@@ -232,7 +232,7 @@ def asked_for(label: Label, benchmark: GroupedBenchmark | TimerArgs) -> list[tup
     if isinstance(benchmark, TimerArgs):
         modes = (RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, benchmark.language)
         return [(label, *modes, count) for count in counts]
-    runtimes = [EAGER, JIT] if benchmark.torchscript else [EAGER]
+    runtimes = [EAGER, JIT] if "torchscript" in benchmark.runtimes else [EAGER]
     autograds = [FORWARD, BACKWARD] if benchmark.autograd else [FORWARD]
     stmts = {PYTHON: benchmark.py_fwd_stmt, CPP: benchmark.cpp_fwd_stmt}
     languages = [language for language, stmt in stmts.items() if stmt is not None]

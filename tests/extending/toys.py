@@ -114,10 +114,9 @@ ENGINE = EngineEntry("abacus", "counts characters", False, make_abacus)
 class Twice(Runtime):
     """Executes a statement twice."""
 
-    def stmt(self, group: Grouped, language: Language) -> str | None:
+    def stmt(self, group: Grouped, language: Language) -> str:
         """The statement, and again."""
-        stmt = group.stmt(language)
-        return None if stmt is None else f"{stmt}\n{stmt}"
+        return f"{group.stmt(language)}\n{group.stmt(language)}"
 
 
 TWICE = Twice(RuntimeMode.new("TWICE", "Twice"), (Language.PYTHON,), needs=("torch.nn.Module",))
@@ -164,7 +163,7 @@ RENDERER = Renderer("lines", (".lines",), _lines)
 class Packed(Runtime):
     """Adds a tensor that was saved."""
 
-    def stmt(self, group: Grouped, language: Language) -> str | None:
+    def stmt(self, group: Grouped, language: Language) -> str:
         """The statement, and the tensor."""
         return f"{group.stmt(language)}\ny.add_(packed)"
 

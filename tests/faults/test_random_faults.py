@@ -198,7 +198,7 @@ def test_nothing_that_was_finished_is_lost_and_nothing_is_left(
         resumed = place.start("b.json", *resume).wait()
         in_file = ok(read_json(disk / "b.json").cases)
         with Store(str(disk / "runs.db")) as store:
-            stored = [store.load(run.id, details=False).cases for run in store.summaries()]
+            stored = [store.load(run.id).cases for run in store.summaries()]
         in_store = {label for cases in stored for label in ok(cases)}
     found = counts(in_file)
     known = {label: undisturbed[label] for label in found.keys() & undisturbed.keys()}

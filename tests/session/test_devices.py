@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.builds.cuda.source import Versions
+from instruction_counts.builds.cuda.stand_ins import Versions
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import RuntimeMode

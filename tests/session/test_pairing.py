@@ -21,6 +21,7 @@ from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import OK, FakeEngine, failed, make_case, paired_times
 from tests.session.fakes import SETTINGS, fake_engines, runner_of
+from tests.storage.values import loaded
 
 CASES = (make_case("a"), make_case("b"))
 PAIRED = paired_times((1.25,) * 5, base_s=0.25)
@@ -102,7 +103,7 @@ def test_they_are_stored_with_the_run(tmp_path: Path) -> None:
     with Store(tmp_path / "runs.db") as store:
         sides, _ = timed(answering(PAIR, PAIR), runner_of("base", "new", recorder=store))
         (summary,) = store.summaries()
-        stored = store.load(summary.id)
+        stored = loaded(store, summary.id)
 
     expected = [record for side in sides.values() for record in side.records.values()]
     assert {record.identity: record.outcome.paired for record in expected} == {

@@ -283,9 +283,9 @@ def test_an_earlier_run_is_loaded_only_for_cases_that_are_back(
     """It can be large."""
     load, loaded = watch.store.load, list[int]()
 
-    def noted(number: int, *, details: bool = True) -> Run:
+    def noted(number: int) -> Run:
         loaded.append(number)
-        return load(number, details=details)
+        return load(number)
 
     monkeypatch.setattr(watch.store, "load", noted)
     whole, without = with_cases(a=1000, b=1000), with_cases(a=1000, b=-1)

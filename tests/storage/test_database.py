@@ -15,6 +15,7 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.storage.store import Store
 from tests.fakes import make_record, make_run
 from tests.process import ROOT, called
+from tests.storage.values import loaded
 
 RUN = make_run(*[make_record(str(name), stmt=f"x + {'y' * 6000}{name}") for name in range(12)])
 
@@ -69,7 +70,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str, *, is_there: bool) 
     with Store(str(tmp_path / name)) as store:
         number = store.import_run(make_run())
     with Store(tmp_path / name, must_exist=True) as store:
-        assert make_run() == store.load(number)
+        assert make_run() == loaded(store, number)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_damage_anywhere_gives_no_traceback(path: Path) -> None:
             path.write_bytes(whole[: 4096 * page] + garbage + whole[4096 * (page + 1) :])
             with contextlib.suppress(UsageError), Store(path) as store:
                 store.summaries()
-                store.load(1)
+                loaded(store, 1)
                 store.import_run(make_run(make_record()))
             for left in path.parent.glob("runs.db?*"):
                 left.unlink()

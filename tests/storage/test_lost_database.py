@@ -24,6 +24,7 @@ from tests.fakes import OK, FakeEngine, exporter_to, make_orders
 from tests.session.fakes import Remarks
 from tests.small_disk import fill, small_disk
 from tests.storage.postgresql import Server
+from tests.storage.values import loaded
 
 pytestmark = pytest.mark.faults
 
@@ -95,7 +96,7 @@ def stored_in_spite_of(actions: ACTIONS, where: str | Path, folder: Path) -> End
     with Store(where) as store:
         ended = measured_while(actions, store, folder)
         assert ended.measured.run_id is not None
-        stored = store.load(ended.measured.run_id)
+        stored = loaded(store, ended.measured.run_id)
 
     assert ended.file == stored
     assert ended.measured.is_stored is True

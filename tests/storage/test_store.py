@@ -35,7 +35,7 @@ from instruction_counts.storage.store import Store
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.process import ROOT
 from tests.storage.postgresql import Server
-from tests.storage.values import WHOLE
+from tests.storage.values import WHOLE, loaded
 
 CALLED = FunctionCosts(
     100, (FunctionCost("a", "b", "c", 3), FunctionCost("d", "e", "f", 2)), (CallCost(0, 1, 2, -3),)
@@ -90,9 +90,9 @@ def test_a_run_comes_back_as_it_was(store: Store) -> None:
     """Each field of it: as a whole, outcome by outcome, with its details or before them."""
     number = store.begin(attrs.evolve(WHOLE, cases=()))
     growing = [store.add(number, record) for record in WHOLE.cases]
-    light = store.load(number, details=False).cases
+    light = store.load(number).cases
 
-    assert WHOLE == store.load(store.import_run(WHOLE))
+    assert WHOLE == loaded(store, store.import_run(WHOLE))
     assert [Details()] * 6 == [record.outcome.details for record in (*growing, *light)]
     assert WHOLE.cases == tuple(map(store.completed, growing))
     assert WHOLE.cases == tuple(map(store.completed, light))
@@ -106,11 +106,11 @@ def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None
     noisy = attrs.evolve(first, noise=noise)
     store.amend(number, [noisy.without_details(number)])
 
-    loaded = store.load(number)
-    assert (noisy, other) == loaded.cases
+    found = loaded(store, number)
+    assert (noisy, other) == found.cases
     counts = store.counts([first.key, other.key])
     assert [noise, None] == [count.noise for count in counts]
-    assert loaded == store.load(store.import_run(loaded))
+    assert found == loaded(store, store.import_run(found))
 
 
 def saying(words: str) -> Run:
@@ -130,7 +130,7 @@ def test_any_text_comes_back(store: Store, words: str) -> None:
     run = saying(words)
     number = store.import_run(run)
 
-    assert run == store.load(number)
+    assert run == loaded(store, number)
     assert (run.cases[0].key,) == store.case_keys()
     assert [words] == [count.build for count in store.counts(store.case_keys())]
     assert OK.details != store.details(number, words, run.cases[0].key)
@@ -190,7 +190,7 @@ def test_an_outcome_replaces_that_of_the_same_case(
     number = store.begin(make_run(FAILED, make_record("b"), builds=["default", "new"]))
     store.add(number, other)
 
-    assert expected == store.load(number).cases
+    assert expected == loaded(store, number).cases
 
 
 def test_the_end_of_a_run_brings_order_and_fingerprints(store: Store) -> None:
@@ -211,7 +211,7 @@ def test_the_end_of_a_run_brings_order_and_fingerprints(store: Store) -> None:
         store.add(number, make_record(name))
     store.finish(number, final, interrupted=False)
 
-    assert attrs.evolve(final, cases=(*final.cases, extra)) == store.load(number)
+    assert attrs.evolve(final, cases=(*final.cases, extra)) == loaded(store, number)
 
 
 def test_a_run_that_is_gone_is_an_error(store: Store) -> None:
@@ -342,7 +342,7 @@ def test_deleting_a_run_leaves_nothing_of_it_and_all_of_the_others(
         ]
 
     assert [1, 2, 0] == left
-    assert other == store.load(numbers[0])
+    assert other == loaded(store, numbers[0])
     assert store.import_run(make_run()) not in numbers
 
 
@@ -382,7 +382,7 @@ def test_what_was_changed_by_others_is_reported(
         connection.execute(update(table).values(**values))
 
     with pytest.raises(DataError, match=said) as caught:
-        store.load(number)
+        loaded(store, number)
     assert f"runs delete {number}" == caught.value.command
     store.delete(number)
 
@@ -467,7 +467,7 @@ def test_processes_write_at_once(where: str) -> None:
     expected = make_run(*[make_record(str(name)) for name in range(25)])
     with Store(where) as store:
         assert [(0, "")] * 3 == ends
-        assert [expected] * 3 == [store.load(run.id) for run in store.summaries()]
+        assert [expected] * 3 == [loaded(store, run.id) for run in store.summaries()]
 
 
 def test_whoever_writes_holds_up_writers_and_no_readers(where: str) -> None:
@@ -476,7 +476,7 @@ def test_whoever_writes_holds_up_writers_and_no_readers(where: str) -> None:
         number = store.import_run(make_run())
         with holder.writing() as connection:
             connection.execute(update(runs).values(state="x"))
-            assert make_run() == store.load(number)
+            assert make_run() == loaded(store, number)
             assert 1 == len(store.summaries())
             with pytest.raises(DataError, match=r"another process for 0\.1 s\n  Try again"):
                 store.begin(make_run())
@@ -528,13 +528,13 @@ def test_cases_of_an_unknown_runtime_are_left_out(store: Store) -> None:
 
     assert () == store.case_keys()
     with pytest.raises(DataError, match=r'runtime is "unknown-anywhere", expected one of eager'):
-        store.load(number)
+        loaded(store, number)
 
 
 def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
     """Outcomes of a new run can have the numbers of those that were deleted."""
     number = store.import_run(make_run(make_record()))
-    (light,) = store.load(number, details=False).cases
+    (light,) = store.load(number).cases
     store.delete(number)
     assert Details() == store.completed(light).outcome.details
     store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))

@@ -16,6 +16,7 @@ from instruction_counts.core.facts import SUBJECTS
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.store import Store
 
 _NOT_KEPT = {
     "Record.stored_in",  # where the details are now: every store answers with a place of its own
@@ -39,6 +40,12 @@ def whole(kind: type[_T], **known: Any) -> _T:
             known[field.alias] = value = _value(hints[field.name], field.default)
             assert value != field.default, f"{field.name} needs another value"
     return kind(**known)
+
+
+def loaded(store: Store, run_id: int) -> Run:
+    """A stored run with the details of its outcomes."""
+    run = store.load(run_id)
+    return attrs.evolve(run, cases=tuple(map(store.completed, run.cases)))
 
 
 def _value(hint: Any, default: Any = None) -> Any:

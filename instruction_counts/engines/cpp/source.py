@@ -12,6 +12,7 @@ The unit exports
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import attrs
 
@@ -19,7 +20,6 @@ from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import Case
 
 MODEL_BUFFER = "instruction_counts_model"
-MODEL_BUFFER_SIZE = 4096
 
 
 @attrs.frozen
@@ -69,80 +69,24 @@ PRELUDES = (
 """Smallest first; the last one has everything, and is what a case is tried with at last."""
 
 
-_BEFORE = f"""\
-#include <cstdint>
-#include <cstdio>
-#include <exception>
+_UNIT = Path(__file__).with_name("unit.cpp")
+"""With a comment in the place of each part of a case.
 
-extern "C" __attribute__((visibility("default"))) char {MODEL_BUFFER}[{MODEL_BUFFER_SIZE}] = "";
-
-static int instruction_counts_failed(const char *what, char *error, std::uint64_t size) noexcept
-{{
-    std::snprintf(error, size, "%s", what);
-    return 1;
-}}
-
+The inner loop of one turn ends a statement at "break", which would otherwise end the window.
 """
-
-_OPEN = """\
-extern "C" __attribute__((visibility("default"))) int instruction_counts_case(
-    const std::uint64_t *instruction_counts_runs, std::uint64_t instruction_counts_count,
-    void (*instruction_counts_begin)(void), void (*instruction_counts_end)(void),
-    char *instruction_counts_error, std::uint64_t instruction_counts_size)
-try {
-"""
-
-# The inner loop of one turn ends a statement at "break", which would otherwise end the window.
-_LOOP = """\
-;
-for (std::uint64_t instruction_counts_window = 0;
-     instruction_counts_window < instruction_counts_count; ++instruction_counts_window) {
-    instruction_counts_begin();
-    for (std::uint64_t instruction_counts_run = 0;
-         instruction_counts_run < instruction_counts_runs[instruction_counts_window];
-         ++instruction_counts_run) {
-        do {
-"""
-
-_AFTER = """\
-        ;
-        } while (false);
-    }
-    instruction_counts_end();
-}
-return 0;
-} catch (const std::exception &instruction_counts_thrown) {
-    return instruction_counts_failed(
-        instruction_counts_thrown.what(), instruction_counts_error, instruction_counts_size);
-} catch (...) {
-    return instruction_counts_failed(
-        "something that is no std::exception was thrown",
-        instruction_counts_error, instruction_counts_size);
-}
-"""
-
+_PART = re.compile(r"^// (global_setup|setup|stmt)\n", re.MULTILINE)
 _OURS = "instruction_counts.cpp"
 
 
 def translation_unit(source: CppSource) -> str:
     """The C++ that is compiled for ``source``, except its prelude."""
-    return "".join(
-        (
-            _BEFORE,
-            _pasted("global_setup", source.global_setup),
-            _OPEN,
-            _pasted("setup", source.setup),
-            _LOOP,
-            _pasted("stmt", source.stmt),
-            _AFTER,
-        )
-    )
 
+    def pasted(part: re.Match[str]) -> str:
+        code = getattr(source, part[1]).replace(f'"{ARTEFACT_PATH}"', MODEL_BUFFER)
+        # The empty line ends what a backslash at the end of the text would continue.
+        return f'#line 1 "{part[1]}"\n{code}\n\n#line 1 "{_OURS}"\n'
 
-def _pasted(place: str, text: str) -> str:
-    # The empty line ends what a backslash at the end of the text would continue.
-    code = text.replace(f'"{ARTEFACT_PATH}"', MODEL_BUFFER)
-    return f'#line 1 "{place}"\n{code}\n\n#line 1 "{_OURS}"\n'
+    return _PART.sub(pasted, _UNIT.read_text(encoding="utf-8"))
 
 
 def candidates(source: CppSource, preludes: tuple[Prelude, ...]) -> tuple[Prelude, ...]:

@@ -74,13 +74,10 @@ def place_of(build: Build, profile: Profile, program: Path = HOME) -> Path:
         UsageError: see `servers_folder`.
     """
     asked = attrs.evolve(build, name="", compiler=""), environment(build)
-    parts = (repr(asked), __version__, _state_of(program), *_of_profile(profile))
-    return servers_folder() / f"{key_of(*parts, str(os.nice(0)))[:20]}.socket"
-
-
-def _of_profile(profile: Profile) -> tuple[str, ...]:
     machine = "" if profile.machine is None else profile.machine.identity
-    return profile.allocator, profile.pinned_isa, profile.device, machine
+    of_profile = profile.allocator, profile.pinned_isa, profile.device, machine
+    parts = (repr(asked), __version__, _state_of(program), *of_profile, str(os.nice(0)))
+    return servers_folder() / f"{key_of(*parts)[:20]}.socket"
 
 
 def _state_of(program: Path) -> str:

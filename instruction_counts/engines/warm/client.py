@@ -27,6 +27,7 @@ from instruction_counts.builds.probing import BuildFacts, find_valgrind, probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_processes import name_of
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel, holder
 from instruction_counts.system.worker_process import WorkerError
@@ -77,7 +78,7 @@ class WarmServers:
 
     def ready(self, role: str, prepared_by: str) -> dict[str, Any]:
         """What a server had reported before this came; empty where it was not ready."""
-        found: dict[str, Any] = self._hello.get("ready", {}).get(holder.name_of(role, prepared_by))
+        found: dict[str, Any] = self._hello.get("ready", {}).get(name_of(role, prepared_by))
         return found or {}
 
     def attend(self) -> None:
@@ -224,10 +225,7 @@ class WarmServer:
         """See `ForkServer.run`; the task ends when this process does."""
         if not self._is_there:
             self.warm_up()
-        given, wanted = (
-            {name: str(path) for name, path in (paths or {}).items()} for paths in (files, made)
-        )
-        answer = self._ask("run", task=task, timeout_s=timeout_s, files=given, made=wanted)
+        answer = self._ask("run", task=task, timeout_s=timeout_s, files=files, made=made)
         found: dict[str, Any] = answer["answer"]
         return found
 

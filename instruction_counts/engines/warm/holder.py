@@ -25,11 +25,11 @@ from instruction_counts.builds.files import state_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork_processes import ForkProcesses
+from instruction_counts.engines.fork_processes import ForkProcesses, name_of
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel
 from instruction_counts.system.folders import WorkFolder
-from instruction_counts.system.worker_process import WorkerError
+from instruction_counts.system.worker_process import WorkerError, children_of
 from instruction_counts.system.worker_tasks import task_named
 
 _LOOK_UP_S = 1.0
@@ -138,7 +138,9 @@ class Holder:
                 except OSError as error:  # a full disk, say: it costs this request alone
                     failure = Failure(FailureKind.EXIT, str(error))
                     answer = {"status": "failed", "failure": failure}
-                channel.send(connection, {**answer, "notices": self._notices_so_far()})
+                with self._lock:
+                    notices, self._notices = self._notices, []
+                channel.send(connection, {**answer, "notices": notices})
                 if request.get("stay"):  # until the other end goes
                     connection.recv(1)
         finally:
@@ -154,16 +156,11 @@ class Holder:
                 for dump in self._folder.glob("*/dumps/*"):
                     dump.unlink(missing_ok=True)
 
-    def _notices_so_far(self) -> list[str]:
-        with self._lock:
-            told, self._notices = self._notices, []
-            return told
-
     def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
         """What there is; with ``stay`` it is used for as long as the connection is there."""
         del stay
         if any(state_of(path) != state for path, state in self._loaded.items()):
-            self._retired()
+            self._retire()
         return {
             "status": "retired" if self._is_retired else "ok",
             "facts": attrs.evolve(self._order.facts, files={}),
@@ -202,14 +199,11 @@ class Holder:
         answer = server.run(task, timeout_s, given, wanted, connection.fileno())
         return {"status": "ok", "answer": answer}
 
-    def _retire(self, _: socket.socket) -> dict[str, Any]:
+    def _retire(self, _: socket.socket | None = None) -> dict[str, Any]:
         """End as soon as nobody uses it; nobody new finds it."""
-        self._retired()
-        return {"status": "ok"}
-
-    def _retired(self) -> None:
         self._is_retired = True
         self._place.unlink(missing_ok=True)
+        return {"status": "ok"}
 
     def _status(self, _: socket.socket) -> dict[str, Any]:
         now = time.monotonic()
@@ -245,15 +239,10 @@ class Holder:
         try:
             paths = server.run(request, _LOADED_TIMEOUT_S)["files"]
         except WorkerError:
-            self._retired()  # what it was made of cannot be watched
+            self._retire()  # what it was made of cannot be watched
             return
         states = ((path, state_of(path)) for path in paths)
         self._loaded.update({path: state for path, state in states if state is not None})
-
-
-def name_of(role: str, prepared_by: str) -> str:
-    """What a server is called."""
-    return f"{role}-{prepared_by}" if prepared_by else role
 
 
 def _memory_is_short() -> bool:
@@ -274,9 +263,7 @@ def _memory_below(pid: int) -> int:
     total = 0
     with contextlib.suppress(OSError):
         total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            total += sum(_memory_below(int(child)) for child in path.read_text().split())
-    return total
+    return total + sum(map(_memory_below, children_of(pid)))
 
 
 def main() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -20,7 +22,6 @@ from instruction_counts.sources.models.layers import (
     Result,
     TraceMode,
 )
-from instruction_counts.sources.models.literals import block, lines, literal, text
 from instruction_counts.system.program import program_name
 
 TOP = "Models"
@@ -42,15 +43,15 @@ def definition_file(
     for (_, kind, name), (layer, uses) in zip(labels(layers), layers.items(), strict=True):
         kinds.setdefault(kind, []).append(_of_layer(name, layer, uses, mode))
     # Relative to the file, so that the same file in another checkout is the same definition.
-    place = text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
+    place = _text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
     imports = _IMPORT
     if any(trace.is_local for trace in traces):
         imports = f"from pathlib import Path\n\n{_IMPORT}\n"
         imports += f"FOLDER = str((Path(__file__).parent / {place}).resolve())\n"
     whole = [_of_model(trace, mode, place) for trace in traces]
-    body = [f"    {text(WHOLE)}: {{", *whole, "    },", f"    {text(TOP)}: {{"]
+    body = [f"    {_text(WHOLE)}: {{", *whole, "    },", f"    {_text(TOP)}: {{"]
     for kind, entries in kinds.items():
-        body += [f"        {text(kind)}: {{", *entries, "        },"]
+        body += [f"        {_text(kind)}: {{", *entries, "        },"]
     return "\n".join(
         [
             _head(traces, len(layers), command),
@@ -92,15 +93,15 @@ def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode
         *inputs,
         f"{_gradient(layer.result)}{moved}" if autograd else "",
     ]
-    places = [f"Use({text(use.model)}, {text(use.path)}, {use.count})" for use in uses]
-    several = lines("", places, 20) if len(places) > 1 else f"({places[0]},)"
+    places = [f"Use({_text(use.model)}, {_text(use.path)}, {use.count})" for use in uses]
+    several = _lines("", places, 20) if len(places) > 1 else f"({places[0]},)"
     code = "\n".join(filter(None, setup))
     return _entry(
         (name, 12),
         made if is_called else f"y = {layer.call}{pick}",
-        [f"py_setup={block(code, 20)}"],
+        [f"py_setup={_block(code, 20)}"],
         [tensor.name for tensor in layer.inputs],
-        lines("Layer", [text(layer.title), f"uses={several}"], 16),
+        _lines("Layer", [_text(layer.title), f"uses={several}"], 16),
         autograd=autograd,
         device=mode.device,
         runtimes=_runtimes(mode),
@@ -125,7 +126,7 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         *(_input(attrs.evolve(tensor, name=name), moved, gradient=False) for name, tensor in given),
         *([f"{_gradient(trace.result)}{moved}"] if autograd else []),
     ]
-    code = block("\n".join(setup), 16)
+    code = _block("\n".join(setup), 16)
     return _entry(
         (trace.source.name, 8),
         f"y = model({', '.join(args)}){pick}",
@@ -133,7 +134,7 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         if trace.is_local
         else [f"py_setup={code}"],
         names,
-        f"Model({text(trace.source.name)})",
+        f"Model({_text(trace.source.name)})",
         autograd=autograd,
         device=mode.device,
         runtimes=_runtimes(mode),
@@ -155,15 +156,15 @@ def _entry(
     """An entry of the mapping; ``at`` is its name and how far it is indented."""
     name, indent = at
     stated = [
-        block(code, indent + 4),
-        f"setup={lines('GroupedSetup', setup, indent + 4)}",
+        _block(code, indent + 4),
+        f"setup={_lines('GroupedSetup', setup, indent + 4)}",
         f'signature="f({", ".join(inputs)}) -> y"',
         *(f"{runtime}=True" for runtime in runtimes),
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
-        *([] if device is None else [f"device={text(device)}"]),
+        *([] if device is None else [f"device={_text(device)}"]),
         f"subject={subject}",
     ]
-    return f"{' ' * indent}{text(name)}: {lines(constructor, stated, indent)},"
+    return f"{' ' * indent}{_text(name)}: {_lines(constructor, stated, indent)},"
 
 
 def _runtimes(mode: TraceMode) -> Sequence[str]:
@@ -178,8 +179,8 @@ def _moved(mode: TraceMode) -> str:
 
 
 def _arguments(layer: ModelLayer) -> str:
-    texts = [literal(value) for value in layer.positional]
-    return ", ".join([*texts, *(f"{name}={literal(value)}" for name, value in layer.keywords)])
+    texts = [_literal(value) for value in layer.positional]
+    return ", ".join([*texts, *(f"{name}={_literal(value)}" for name, value in layer.keywords)])
 
 
 def _constructor(layer: ModelLayer) -> str:
@@ -190,7 +191,7 @@ def _constructor(layer: ModelLayer) -> str:
 
 
 def _input(tensor: LayerInput, moved: str, *, gradient: bool) -> str:
-    shape = literal(tensor.shape if tensor.stride is None else (tensor.extent,))
+    shape = _literal(tensor.shape if tensor.stride is None else (tensor.extent,))
     dtype = "" if tensor.dtype in {"float32", "int64"} else f", dtype=torch.{tensor.dtype}"
     if tensor.high is None:
         made = f"torch.rand({shape}{dtype})"
@@ -200,14 +201,14 @@ def _input(tensor: LayerInput, moved: str, *, gradient: bool) -> str:
         made = f"torch.randint(0, {tensor.high}, {shape}{dtype})"
     made += moved
     if tensor.stride is not None:
-        made += f".as_strided({literal(tensor.shape)}, {literal(tensor.stride)})"
+        made += f".as_strided({_literal(tensor.shape)}, {_literal(tensor.stride)})"
     return f"{tensor.name} = {made}{'.requires_grad_()' if gradient else ''}"
 
 
 def _gradient(result: Result | None) -> str:
     assert result is not None, "what has no output has no gradient"
     dtype = "" if result.dtype == "float32" else f", dtype=torch.{result.dtype}"
-    return f"{_GRADIENT} = torch.ones({literal(result.shape)}{dtype})"
+    return f"{_GRADIENT} = torch.ones({_literal(result.shape)}{dtype})"
 
 
 # What layers are called: ``3, 32, (3, 3), stride=(2, 2) · 1x3x224x224``
@@ -242,3 +243,39 @@ def _tensor(tensor: LayerInput) -> str:
     shape = "x".join(map(str, tensor.shape)) or "scalar"
     dtype = "" if tensor.dtype == "float32" else f" {tensor.dtype}"
     return f"{shape}{dtype}{' strided' if tensor.stride is not None else ''}"
+
+
+# Python code of plain values, laid out as ruff lays it out
+
+
+def _text(value: str) -> str:
+    """A text in double quotes, in single ones where that saves escapes."""
+    code = repr(value)
+    if code.startswith("'") and '"' not in value:
+        return f'"{code[1:-1]}"'
+    return code
+
+
+def _block(code: str, indent: int) -> str:
+    """Code as a text: on one line, or between triple quotes where it has several."""
+    if "\n" not in code:
+        return _text(code)
+    inner = textwrap.indent(code.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'), " " * indent)
+    return f'"""\n{inner}\n{" " * indent}"""'
+
+
+def _literal(value: Any) -> str:
+    """A plain value, on one line."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value)
+
+
+def _lines(function: str, arguments: Sequence[str], indent: int) -> str:
+    """A call with an argument a line."""
+    inner = "".join(f"{' ' * (indent + 4)}{code},\n" for code in arguments)
+    return f"{function}(\n{inner}{' ' * indent})"

@@ -35,17 +35,13 @@ def usual_sizes(templates_: Mapping[str, Template]) -> tuple[int, ...]:
     have four nevertheless.
     """
     last = 2 ** (LEAST_POINTS - 1)
-    while 2 * last <= _USUAL_ELEMENTS and _most_elements(templates_, 2 * last) <= _USUAL_ELEMENTS:
+    while max(2 * last, *map(math.prod, at_size(templates_, 2 * last).values())) <= _USUAL_ELEMENTS:
         last *= 2
     factor = 2 if last <= _CLOSE else 4
     # Some operators refuse the smallest sizes.
     least = max(1, min(4, last // factor ** (LEAST_POINTS - 1)))
     sizes = (last // factor**step for step in reversed(range(_USUAL_POINTS)))
     return tuple(size for size in sizes if size >= least)
-
-
-def _most_elements(templates_: Mapping[str, Template], size: int) -> int:
-    return max(math.prod(shape) for shape in at_size(templates_, size).values())
 
 
 def check_sizes(templates_: Mapping[str, Template], sizes: Sequence[int]) -> None:

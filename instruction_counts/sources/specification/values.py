@@ -135,6 +135,10 @@ class Model:
 # Entries
 
 
+def _are_distinct(values: tuple[object, ...]) -> bool:
+    return 0 < len(values) == len(set(values))
+
+
 @attrs.frozen
 class Entry:
     """One entry of ``benchmarks``: a group of cases in each of its shapes."""
@@ -162,20 +166,10 @@ class Entry:
     autograd: bool = False
     gradient: Text | None = None
     num_threads: Annotated[
-        Several[Positive],
-        Check(
-            lambda counts: 0 < len(counts) == len(set(counts)),
-            "a thread count, or a list of distinct ones",
-        ),
+        Several[Positive], Check(_are_distinct, "a thread count, or a list of distinct ones")
     ] = (1,)
     devices: (
-        Annotated[
-            Several[_Device],
-            Check(
-                lambda devices: 0 < len(devices) == len(set(devices)),
-                "a device, or a list of distinct ones",
-            ),
-        ]
+        Annotated[Several[_Device], Check(_are_distinct, "a device, or a list of distinct ones")]
         | None
     ) = attrs.field(default=None, alias="device")
     """None is the CPU, without a variable ``device`` in the code."""

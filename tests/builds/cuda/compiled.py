@@ -6,9 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from instruction_counts.builds.cuda.device import Device
 from instruction_counts.builds.cuda.needs import Library
-from instruction_counts.builds.cuda.source import Versions, command, headers, sources
+from instruction_counts.builds.cuda.stand_ins import Device, Versions, command, headers, sources
 
 GCC = shutil.which("gcc") or ""
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 
-from instruction_counts.builds.cuda.device import read_device
 from instruction_counts.builds.cuda.needs import Library
+from instruction_counts.builds.cuda.stand_ins import read_device
 from tests.builds.cuda.compiled import GCC, compiled
 
 pytestmark = pytest.mark.skipif(not GCC, reason="gcc is not installed")
@@ -38,7 +37,7 @@ class Pointer(ctypes.Structure):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library, for a device of little memory."""
-    device = attrs.evolve(read_device(), memory_bytes=MEMORY_BYTES)
+    device = {**read_device(), "memory_bytes": MEMORY_BYTES}
     runtime = Library("libcudart.so.13", ("neverHeardOf",))
     return compiled(tmp_path_factory.mktemp("runtime"), runtime, device)
 

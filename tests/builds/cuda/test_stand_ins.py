@@ -6,13 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import attrs
 import pytest
 
-from instruction_counts.builds.cuda.device import read_device
 from instruction_counts.builds.cuda.needs import Library
-from instruction_counts.builds.cuda.source import NATIVE, Versions
-from instruction_counts.builds.cuda.stand_ins import StandIns, stand_ins
+from instruction_counts.builds.cuda.stand_ins import (
+    NATIVE,
+    StandIns,
+    Versions,
+    read_device,
+    stand_ins,
+)
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
@@ -122,7 +125,7 @@ def test_another_device_is_another_to_a_fingerprint(
     libraries: Path, cache: Cache, made: StandIns
 ) -> None:
     """It decides how many blocks a launch has, and more."""
-    device = attrs.evolve(read_device(), multiprocessors=7)
+    device = {**read_device(), "multiprocessors": 7}
 
     assert made.identity != stand_ins(libraries, Versions("13.2"), GCC, cache, device).identity
 

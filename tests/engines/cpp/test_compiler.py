@@ -27,7 +27,6 @@ from instruction_counts.engines.cpp.compiler import (
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import (
     MODEL_BUFFER,
-    MODEL_BUFFER_SIZE,
     CppSource,
     Prelude,
 )
@@ -207,7 +206,7 @@ def test_the_path_of_the_model_is_filled_in_before_the_call(compiler: Compiler) 
     """The literal becomes a buffer, so that the code is the same wherever the model lies."""
     setup = f'std::string path("{ARTEFACT_PATH}");'
     library = ctypes.CDLL(str(compiler.case(source("seen = path.size();", setup))))
-    buffer = (ctypes.c_char * MODEL_BUFFER_SIZE).in_dll(library, MODEL_BUFFER)
+    buffer = (ctypes.c_char * 4096).in_dll(library, MODEL_BUFFER)
     buffer.value = b"/tmp/model.pt"
     assert (0, "", [0, 13]) == run(library, 1)
 
