@@ -1,7 +1,5 @@
 """The program as a process of its own, and what it is given."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Two builds with known changes between them: measured, compared, verified and explained."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Measured operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,7 +1,5 @@
 """The Python interface: values in, values out, which are saved and shown in several ways."""
 
-from __future__ import annotations
-
 import runpy
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Which C++ compiler a build gets, and what is said of it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

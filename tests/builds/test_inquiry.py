@@ -1,7 +1,5 @@
 """Asking a build what it is made of, and more: the answer, and what is said where there is none."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

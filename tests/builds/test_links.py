@@ -1,7 +1,5 @@
 """Builds seen through links, with real interpreters in environments of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What a build does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``baseline``, called as the console script calls it, on files; and the examples for CI."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """``bisect``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """``explain``, called as the console script calls it, on files and stored runs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

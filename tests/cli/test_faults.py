@@ -3,8 +3,6 @@
 A fault is a row: what causes it around the program, and how the program ends.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import pwd

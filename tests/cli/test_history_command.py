@@ -1,7 +1,5 @@
 """``history``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

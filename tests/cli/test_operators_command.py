@@ -1,7 +1,5 @@
 """``operators``: what it lists, and what it refuses before anything is measured."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

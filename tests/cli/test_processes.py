@@ -1,7 +1,5 @@
 """The program as a process of its own: pipes, interrupts, crashes, and what is left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """``--shard``, ``--balance`` and ``runs merge``, and the workflow that uses them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``time``: how statements are typed, and what it answers."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

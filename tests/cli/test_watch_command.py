@@ -1,7 +1,5 @@
 """``watch``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

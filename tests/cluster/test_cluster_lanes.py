@@ -1,7 +1,5 @@
 """Lanes on real workers of Dask, in processes of their own; their engine counts characters."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Where a scheduler is: addresses and files of clusters, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Expansion: exactly the cases that were asked for, with exactly the code that they need."""
 
-from __future__ import annotations
-
 import string
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Blocks of one-line benchmarks: how they are split, and how two languages pair up."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """The recording of the first minute shows what the program does."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The tutorials work as they are typed: their commands run in order, in a folder like a clone."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Records: the identity of a measured case; failures."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.core.types import Language

@@ -1,7 +1,5 @@
 """Cases that torch compiles, in servers of their own: real Valgrind, compiler and torch."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Cases that AOTInductor packages: real Valgrind, compiler and torch."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping

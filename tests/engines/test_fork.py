@@ -1,7 +1,5 @@
 """The fork engine with real Valgrind, a real compiler and a real torch."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Blocks that a child times at the other end of a socket."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable, Iterable

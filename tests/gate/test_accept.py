@@ -1,7 +1,5 @@
 """Accepting a run: what changes in the baseline, what stays, and what is refused."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

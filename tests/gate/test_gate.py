@@ -1,7 +1,5 @@
 """What exceeds a limit: on top of the verdict, and without flickering at the edge."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

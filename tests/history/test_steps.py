@@ -1,7 +1,5 @@
 """Steps in series of counts: planted ones are found exactly, whatever noise and outliers do."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

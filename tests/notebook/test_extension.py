@@ -1,7 +1,5 @@
 """The magic in IPython's own shell, with a fake for the engine; once for real."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,7 +1,5 @@
 """Causes in short texts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import attrs

@@ -1,7 +1,5 @@
 """A comparison as a document: the answer, what explains it, one line for each case."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What heads tables with cases on CUDA: what their figures are, and what they are not."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.domain.metrics import Amounts

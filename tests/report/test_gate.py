@@ -1,7 +1,5 @@
 """What limits make of a comparison, as a document; baselines and their problems likewise."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict

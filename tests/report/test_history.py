@@ -1,7 +1,5 @@
 """Histories as people and programs read them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What a run measured: its tables, what has no result, and files of it."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode

@@ -1,7 +1,5 @@
 """What a selftest shows: a row for each case, and a summary."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.core.types import Case, Language

@@ -1,7 +1,5 @@
 """Lines of changed functions: those of base and of new below each other."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

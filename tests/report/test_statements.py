@@ -1,7 +1,5 @@
 """Statements as people read them, and as JSON."""
 
-from __future__ import annotations
-
 import json
 
 import attrs

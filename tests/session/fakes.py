@@ -1,7 +1,5 @@
 """An engine that is registered while a test runs, builds to measure on it, and a store."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Comparing sides, with fakes for the engines."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

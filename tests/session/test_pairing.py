@@ -1,7 +1,5 @@
 """Times of two builds in turns, with fakes for the engines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is published: which builds are neighbours, and which runs count."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

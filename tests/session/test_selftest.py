@@ -1,7 +1,5 @@
 """Whether counts are exact: the rounds, the chosen cases, and what is kept of them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

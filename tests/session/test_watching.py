@@ -1,7 +1,5 @@
 """A watch: each step is found once, whatever fails, and its place is kept over restarts."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What can be wrong with a database: reported with its remedy, and nothing is overwritten."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """The store on both databases: what goes in comes out, whoever else writes, however it ends."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Where the instructions of two sides went: function by function, by layer, and over callers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Two sides, case by case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What estimated cycles say of a case on two sides."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.analysis.verdicts.cycles import CyclesVerdict, cycles_change

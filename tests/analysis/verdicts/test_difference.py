@@ -1,7 +1,5 @@
 """The verdict on a case: what counts as a change, and what as noise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

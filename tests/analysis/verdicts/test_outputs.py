@@ -1,7 +1,5 @@
 """Did both builds compute the same?"""
 
-from __future__ import annotations
-
 import array
 import base64
 import hashlib

@@ -1,7 +1,5 @@
 """What times say of a case: one after the other, and in turns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import attrs

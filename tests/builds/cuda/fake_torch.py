@@ -1,7 +1,5 @@
 """A torch of two functions: its library needs some of CUDA's, as the libraries of a real one do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.engines.compiled_c import compile_c

@@ -1,7 +1,5 @@
 """Stand-ins for CUDA's libraries: made once, loaded in their place, loud where one is missing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

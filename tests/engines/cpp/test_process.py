@@ -1,7 +1,5 @@
 """Compilers end with what waits for them, and what they say is a failure."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

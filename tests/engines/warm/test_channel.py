@@ -1,7 +1,5 @@
 """Where the servers of a build and profile are found, and for how long they are kept."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Servers that outlive their command: real Valgrind and torch."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Pages in a real browser: from disk, without a request, by mouse and keyboard."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Short ways to make layers, traces and records of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

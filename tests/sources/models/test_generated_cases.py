@@ -1,7 +1,5 @@
 """What is written is executed: by torch, in the process of the test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Operators with real builds: what entries give runs in every language and mode."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.cli import main
