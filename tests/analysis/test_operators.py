@@ -43,13 +43,6 @@ def test_the_complexity_of_exact_counts_is_found(
         assert found.per_unit == pytest.approx(unit, rel=0.05)
 
 
-def test_work_begins_where_it_equals_the_overhead() -> None:
-    """Ten thousand instructions of overhead, two for each element."""
-    found = fit({size: 10_000 + 2 * size for size in SIZES})
-    assert found is not None
-    assert found.work_begins == pytest.approx(5_000, rel=1e-3)
-
-
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_few_counts_are_no_evidence(count: int) -> None:
     """Three sizes fit nearly anything."""

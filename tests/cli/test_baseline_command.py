@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from tests.builders import counted, run_of
 from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, failed
 from tests.process import ROOT, called
+from tests.real import NEEDS_VALGRIND
 
 EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
@@ -379,7 +379,7 @@ def test_the_workflow_that_refreshes_a_baseline_accepts_what_it_measured(
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 def test_the_example_workflow_measures(place: Workplace) -> None:
     """Without a run, its check measures; a count that is too low fails it, and no other does."""
     (place.folder / "tiny.py").write_text(_TINY)

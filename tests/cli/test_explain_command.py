@@ -13,7 +13,6 @@ from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.storage.json_files import to_json
-from instruction_counts.storage.store import Store
 from tests.builders import costs_of, counted
 from tests.cli.program import Program
 from tests.fakes import failed, make_record, make_run
@@ -55,27 +54,6 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 ADD = ["Pointwise/add", "--language", "python", "--runtime", "eager"]
-
-
-def test_builds_of_one_file_are_named_after_a_colon(tmp_path: Path, program: Program) -> None:
-    """A run may have several."""
-    path = tmp_path / "two.json"
-    two = [*records(1000, "a"), *records(1123, "b")]
-    path.write_text(to_json(make_run(*two, builds=("a", "b"))))
-
-    assert "+123 instructions" in program.output(f"{path}:a", f"{path}:b", *ADD)
-    assert "+123 instructions" in program.output(path, *ADD)
-
-
-def test_stored_runs_are_explained(tmp_path: Path, program: Program) -> None:
-    """By their numbers; a database that is not there is not made for them."""
-    database = str(tmp_path / "runs.db")
-    assert "there is no such database" in program.error("1", "2", *ADD, "--db", database)
-    assert not Path(database).exists()
-    with Store(database) as store:
-        numbers = [str(store.import_run(make_run(*records(kernel)))) for kernel in (1000, 1123)]
-
-    assert "+123 instructions" in program.output(numbers[0], "last", *ADD, "--db", database)
 
 
 def test_the_explanation_is_written_in_every_form(

@@ -46,14 +46,10 @@ from instruction_counts.system.cache import VARIABLE, Cache
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 from tests.waiting import ends_soon
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-    ),
-]
+pytestmark = [pytest.mark.slow, NEEDS_VALGRIND_AND_COMPILER]
 
 BUILD = default_build()
 ALL_CORES = MACHINE.cores

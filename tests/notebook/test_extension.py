@@ -3,7 +3,6 @@
 import functools
 import json
 import re
-import shutil
 import sys
 import types
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from instruction_counts.execution.events import Silent
 from instruction_counts.notebook.extension import Request, load, parse, split, unload
 from instruction_counts.session.builds import BuildRunner
 from tests.fakes import BUILD, FACTS, FakeEngine, failed
+from tests.real import NEEDS_VALGRIND
 from tests.session.fakes import SETTINGS, fake_engines
 
 
@@ -247,7 +247,7 @@ def cells_of(page: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 def test_the_notebook_of_the_docs(
     shell: InteractiveShell,
     tmp_path: Path,

@@ -18,29 +18,10 @@ from instruction_counts.session.sides import LazyStore
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import OK, FakeEngine, failed, make_case, paired_times
-from tests.session.fakes import SETTINGS, fake_engines, runner_of
+from tests.session.fakes import SETTINGS, Given, Remarks, fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))
 PAIRED = paired_times((1.25,) * 5, base_s=0.25)
-
-
-class Given:
-    """Definitions of both cases."""
-
-    def cases(self) -> tuple[Case, ...]:
-        """They."""
-        return CASES
-
-
-class Remarks(Silent):
-    """An observer that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.errors: list[str] = []
-
-    def error(self, text: str) -> None:
-        """Keep it."""
-        self.errors.append(text)
 
 
 def answering(*outcomes: Outcome | BaseException) -> MeasureInTurns:
@@ -168,7 +149,9 @@ def test_a_comparison_times_two_builds_in_turns(
     """Where that is wanted, and the engine can; else each has times of its own."""
     engines = {name: FakeEngine({("a",): [counted(1000)]}) for name in ("base", "new")}
     builds = [facts.build for facts in runner_of("base", "new").facts]
-    request = ComparisonRequest(Given(), settings=SETTINGS, stores=False, times_in_turns=in_turns)
+    request = ComparisonRequest(
+        Given(CASES), settings=SETTINGS, stores=False, times_in_turns=in_turns
+    )
     how = answering(PAIR, PAIR) if can else None
     with fake_engines(engines, in_turns=how), LazyStore("/nowhere/runs.db") as runs:
         found = compare_sides(

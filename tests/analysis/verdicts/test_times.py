@@ -31,14 +31,7 @@ def test_times_that_do_not_overlap_are_significant(
     assert expected == pytest.approx(
         (change.ratio, change.low, change.high, change.significant), rel=1e-9
     )
-
-
-def test_builds_that_were_timed_one_after_the_other_have_no_verdict() -> None:
-    """Two processes can differ by more than the blocks of each."""
-    change = time_change(timed([1e-6] * 10), timed([2e-6] * 10))
-
-    assert change is not None
-    assert change.verdict is None
+    assert change.verdict is None  # two processes can differ by more than the blocks of each
 
 
 @pytest.mark.parametrize(

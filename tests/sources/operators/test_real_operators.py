@@ -22,7 +22,6 @@ def test_operators_can_be_listed_with_overrides(capsys: pytest.CaptureFixture[st
     ("args", "expected"),
     [
         (["--operators", "torch.ad"], "Near: torch.add"),
-        (["--dtype", "float64"], "--dtype is for operators"),
         (["--operators", "torch.add", "--definitions", "x.py"], "exclude each other"),
         (["--operators", "torch.add", "--input", "x=[1]"], 'torch.add has no tensor "x"'),
         (["--operators", "torch.add", "--operators-file", "none.yaml"], "none.yaml: No such file"),
