@@ -41,6 +41,13 @@ def called(
     )
 
 
+def executable(path: Path, script: str) -> str:
+    """A script of the shell that can be executed; its path."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
 def write_definitions(folder: Path, **statements: str) -> str:
     """A definition file with a case for each statement; its path."""
     path = folder / "cases.py"

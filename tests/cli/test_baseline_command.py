@@ -96,13 +96,14 @@ def place(tmp_path: Path, program: Program) -> Workplace:
 
 
 def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
-    """It shows what it changes, and why."""
+    """It shows what it changes, and why; nothing of what stays."""
     shown = place.accept({**BASE, "tight": 1500})
     cases = read_baseline(place.baseline).cases.values()
 
     assert {**BASE, "tight": 1500} == {case.key.label[1]: case.instructions for case in cases}
     assert "1,000  1,500    +500  +50.00%" in shown
-    assert "why  worse; exact difference" in shown
+    assert "why  worse; exact difference; +500 kernels" in shown
+    assert "loose" not in shown
 
 
 def test_only_what_is_selected_is_accepted(place: Workplace) -> None:

@@ -46,6 +46,7 @@ from instruction_counts.system.cache import VARIABLE, Cache
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
+from tests.process import executable
 from tests.real import NEEDS_VALGRIND_AND_COMPILER
 from tests.waiting import ends_soon
 
@@ -746,9 +747,7 @@ def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
 
     Then each case says why it is not counted, for itself: no other engine takes over.
     """
-    tool = tmp_path / "valgrind"
-    tool.write_text("#!/bin/sh\necho 'valgrind: no such tool today' >&2\nexit 1\n")
-    tool.chmod(0o755)
+    executable(tmp_path / "valgrind", "echo 'valgrind: no such tool today' >&2\nexit 1")
     path = environment(BUILD)["PATH"]
     build = attrs.evolve(BUILD, env={"PATH": f"{Path(path.split(':')[0])}:{tmp_path}:{path}"})
     nothing = CASES_BY_NAME["nothing"]

@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Layouts, Verdict
-from instruction_counts.analysis.verdicts.sides import side_of
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
-from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report.cases import name_of, selector
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.document import Table
 from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
 from tests.builders import comparison, counted, cpp, difference, side
-from tests.fakes import failed, make_run, paired_times
+from tests.fakes import failed, paired_times
 
 
 def of_one(base: Outcome, new: Outcome) -> Comparison:
@@ -149,7 +147,6 @@ def test_the_next_command_selects_one_case() -> None:
 
 SLOW, FAST = (Times.of([value] * 10, 1) for value in (2e-6, 1e-6))
 OUTPUTS = [Output("i", (TensorValue("z", shape, "float32", "d", 0, ""),)) for shape in ((2,), (3,))]
-CHANGED = attrs.evolve(make_run(), changed_files={"default": ChangedFiles.of(["/torch/a.py"])})
 CONV = Layer("Conv2d", (Use("Net", "a", 17),))
 NET = attrs.evolve(cpp("Net", outcome=counted(34_000)), subject=Model("Net"))
 
@@ -180,10 +177,6 @@ NET = attrs.evolve(cpp("Net", outcome=counted(34_000)), subject=Model("Net"))
         (
             compare(*(side(cpp("a", outcome=n, subject=CONV), NET) for n in (1000, 1100))),
             "+5.0% of Net (17 calls)",
-        ),
-        (
-            compare(side_of(CHANGED, "default", "run 3"), side()),
-            "changed during the run /torch/a.py",
         ),
         (
             compare(side(title="3", torch="2.1"), side(title="new", libc="glibc-2")),

@@ -158,15 +158,6 @@ def accepted(old: int, new: int, **fields: int) -> Document:
     return report.acceptance_document(accept(before, now, Selection()), pruned=False)
 
 
-def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
-    """What did not change is not shown."""
-    assert [
-        "ACCEPTED    base    new  change        %",
-        "  a · C++  1,000  1,500    +500  +50.00%",
-        "    why  worse; exact difference; +500 kernels",
-    ] == shown(accepted(1000, 1500))
-
-
 def test_what_is_learnt_of_noise_is_reported_too() -> None:
     """The line in the file changes, though the count does not."""
     found = shown(accepted(1_000_000, 1_000_400, spread=9))

@@ -91,19 +91,18 @@ def test_they_are_stored_with_the_run(tmp_path: Path) -> None:
     assert all(record.outcome.functions is not None for record in stored.cases)
 
 
-def test_a_case_that_failed_on_a_build_is_not_timed() -> None:
-    """There is nothing to compare."""
-    engines = {"base": FakeEngine({("a",): [failed()]}), "new": FakeEngine()}
-    sides, _ = timed(answering(PAIR), engines=engines)
-
-    assert {"base": [None, 0.25], "new": [None, 0.3125]} == medians(sides)
+ONCE = attrs.evolve(CASES[0], timer_args=attrs.evolve(CASES[0].timer_args, kind="once"))
 
 
-def test_a_case_that_runs_once_is_not_timed() -> None:
-    """Blocks of runs are compared, and its second run is another thing."""
-    first, second = CASES
-    once = attrs.evolve(first, timer_args=attrs.evolve(first.timer_args, kind="once"))
-    sides, _ = timed(answering(PAIR), cases=(once, second))
+@pytest.mark.parametrize(
+    ("first", "outcome"), [(CASES[0], failed()), (ONCE, OK)], ids=["failed", "once"]
+)
+def test_a_case_that_failed_on_a_build_or_runs_once_is_not_timed(
+    first: Case, outcome: Outcome
+) -> None:
+    """There is nothing to compare; blocks of runs are, and a second run is another thing."""
+    engines = {"base": FakeEngine({("a",): [outcome]}), "new": FakeEngine()}
+    sides, _ = timed(answering(PAIR), engines=engines, cases=(first, CASES[1]))
 
     assert {"base": [None, 0.25], "new": [None, 0.3125]} == medians(sides)
 
