@@ -30,15 +30,15 @@ def added(kernel: int, runs: int = 10) -> Outcome:
     return counted(kernel + 70, functions=costs_of(spent, [call], runs=runs))
 
 
-def records(kernel: int, build: str = "default") -> list[Record]:
+def records(kernel: int) -> list[Record]:
     """A run with cases of several kinds."""
     return [
-        make_record("Pointwise", "add", outcome=added(kernel), build=build),
-        make_record("Pointwise", "add", language=Language.CPP, outcome=added(1), build=build),
-        make_record("Pointwise", "add", runtime=RuntimeMode.JIT, outcome=added(2, 5), build=build),
-        make_record("Pointwise", "mul", outcome=failed(), build=build),
-        make_record("Training", "uncounted", outcome=Outcome(Status.OK), build=build),
-        make_record("Training", f"only {kernel}", outcome=added(1), build=build),
+        make_record("Pointwise", "add", outcome=added(kernel)),
+        make_record("Pointwise", "add", language=Language.CPP, outcome=added(1)),
+        make_record("Pointwise", "add", runtime=RuntimeMode.JIT, outcome=added(2, 5)),
+        make_record("Pointwise", "mul", outcome=failed()),
+        make_record("Training", "uncounted", outcome=Outcome(Status.OK)),
+        make_record("Training", f"only {kernel}", outcome=added(1)),
     ]
 
 

@@ -43,7 +43,7 @@ def test_the_list_imports_nothing_large(tmp_path: Path) -> None:
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
     assert "instruction_counts.core.expand" in imported
-    assert set() == imported & {"torch", "numpy", "rich", "multiprocess"}
+    assert set() == imported & {"torch", "numpy", "rich", "multiprocess", "sqlalchemy"}
     assert run(["list"]).stdout == done.stdout
 
 

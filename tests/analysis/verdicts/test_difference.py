@@ -284,9 +284,6 @@ def test_base_is_known_to_reach_further_than_it_was_counted() -> None:
     assert (AMBIGUOUS, 60, 100) == (said(difference), difference.noise, difference.change)
 
 
-OVERLAPPING = Layouts((10_030, 10_070, 9_990), (10_080, 10_020, 10_110))
-
-
 @pytest.mark.parametrize(
     ("steady_change", "digests", "last", "expected", "change"),
     [
