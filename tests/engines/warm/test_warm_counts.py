@@ -9,14 +9,9 @@ import pytest
 
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import probe
-from instruction_counts.core.types import (
-    AutogradMode,
-    AutoLabels,
-    Case,
-    Language,
-    RuntimeMode,
-    TimerArgs,
-)
+from instruction_counts.core.api import GroupedStmts
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
@@ -36,11 +31,7 @@ BUILD = default_build()
 CASES = {
     "fails": make_case("bad", stmt="torch.no_such_thing"),
     "python": make_case("add", stmt="torch.ones(4, 4) + 1"),
-    "c++": Case(
-        ("add",),
-        AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.CPP),
-        TimerArgs("auto z = torch::ones({4, 4}) + 1;", language=Language.CPP),
-    ),
+    "c++": materialize({("add",): GroupedStmts(None, "auto z = torch::ones({4, 4}) + 1;")})[0],
 }
 
 
