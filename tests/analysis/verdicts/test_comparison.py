@@ -49,14 +49,6 @@ def test_what_a_time_budget_skipped_on_either_side_is_not_judged() -> None:
         assert ((), {key("a"): "60 s"}) == (found.differences, found.skipped_by_budget)
 
 
-@pytest.mark.parametrize("facts", [{"allocator": "steady"}, {"engine": "timer"}])
-def test_another_allocator_or_engine_makes_counts_incomparable(facts: dict[str, str]) -> None:
-    """The one is part of every count, and the reference engine counts cold code."""
-    other = spending({"same": 1000}, **facts)
-
-    assert Verdict.INCOMPARABLE is verdicts(compare(BASE, other))["same"]
-
-
 def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
     """A case that layouts move by half is not called worse."""
     torn = {key("worse"): Noise(layout_spread=0.5, layouts=4)}
