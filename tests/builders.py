@@ -1,7 +1,5 @@
 """Values as a measurement leaves them, each made in one call: costs, outcomes, records, sides."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

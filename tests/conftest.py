@@ -1,7 +1,5 @@
 """What every test can rely on: this checkout comes first on the path, and folders of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Cores for tests: those of this machine, or numbers without a meaning."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Stand-ins that implement the real protocols, and short ways to make the values of a run."""
 
-from __future__ import annotations
-
 import itertools
 import stat
 import threading

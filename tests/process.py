@@ -1,7 +1,5 @@
 """The program as a process of its own, and what it is given."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
@@ -41,6 +39,13 @@ def called(
         text=True,
         check=False,
     )
+
+
+def executable(path: Path, script: str) -> str:
+    """A script of the shell that can be executed; its path."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
 
 
 def write_definitions(folder: Path, **statements: str) -> str:

@@ -1,7 +1,5 @@
 """A disk that is full soon."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rules of the code base that a machine can check."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 import sys

@@ -1,7 +1,5 @@
 """How well figures follow measured time, as the benchmark says it."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.calibration import document_of, groups_of

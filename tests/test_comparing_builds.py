@@ -1,11 +1,8 @@
 """Two builds with known changes between them: measured, compared, verified and explained."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,14 +13,9 @@ import pytest
 from benchmarks import injected
 from instruction_counts import cli
 from instruction_counts.domain.build import Build
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.thorough,
-    pytest.mark.skipif(
-        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILER]
 
 _CASES = """\
 from core.api import GroupedSetup, GroupedStmts

@@ -1,7 +1,5 @@
 """A real CUDA build of torch, without a GPU: what its host side costs, and what has no stand-in."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

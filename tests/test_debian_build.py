@@ -1,7 +1,5 @@
 """Two real builds of torch: Debian's 1.13 against the wheel that is installed."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

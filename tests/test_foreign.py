@@ -1,7 +1,5 @@
 """The foreign set is foreign to the standard suite."""
 
-from __future__ import annotations
-
 from benchmarks import foreign
 from definitions import standard
 from instruction_counts.core.expand import materialize

@@ -1,7 +1,5 @@
 """Builds with a known change, which benchmarks and other tests rely on."""
 
-from __future__ import annotations
-
 import os
 import sys
 import venv

@@ -1,7 +1,5 @@
 """The tests themselves: they are the same and pass wherever and however they are started."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Which processes there are, and waiting for what they do."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable

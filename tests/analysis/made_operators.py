@@ -1,32 +1,26 @@
 """Measured operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs
 
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.outcomes import Instructions, Machine, Outcome, Status, Times
+from instruction_counts.domain.outcomes import Machine, Outcome, Status
 from instruction_counts.domain.records import Record
+from tests.builders import counted
 from tests.fakes import make_record, make_run
 
 BOTH = AutogradMode.FORWARD_BACKWARD
-USED = Amounts({"tensor_bytes": 4096, "peak_bytes": 2048, "flops": 10_000, "moved_bytes": 8_000})
+USED = {"tensor_bytes": 4096, "peak_bytes": 2048, "flops": 10_000, "moved_bytes": 8_000}
 MACHINE = Machine(copy_bytes_per_s=4_000_000_000, matmul_flops_per_s=50_000_000_000)
 
 
 def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> Record:
     """A measured case of torch.add."""
-    outcome = Outcome(
-        Status.OK,
-        instructions=Instructions(count, exact=exact, windows=()),
-        times=Times.of([time_s], 10),
-        metrics=(used := fields.pop("used", Amounts())),
-        resources_reason="" if used else None,
-    )
+    used = fields.pop("used", {})
+    reason = "" if used else None
+    outcome = counted(count, exact=exact, times_s=[time_s], metrics=used, resources_reason=reason)
     made = make_record("arithmetic", "torch.add", "typical", outcome=outcome)
     subject = Operator("torch.add", shapes={"input": (2,)}, dtype="float32")
     fields = {"runtime": RuntimeMode.EAGER, "autograd": AutogradMode.FORWARD, **fields}

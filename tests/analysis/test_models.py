@@ -1,7 +1,5 @@
 """Models in results: what a run holds of them, their sums, and what a change means for them."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.analysis.models import Amount, Models, measured, models_in

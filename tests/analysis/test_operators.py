@@ -1,7 +1,5 @@
 """What is known of operators: forward and backward apart, rates, and complexity over sizes."""
 
-from __future__ import annotations
-
 import math
 
 import attrs
@@ -43,13 +41,6 @@ def test_the_complexity_of_exact_counts_is_found(
     assert found.overhead == pytest.approx(overhead, rel=0.05)
     if known.name != "1":
         assert found.per_unit == pytest.approx(unit, rel=0.05)
-
-
-def test_work_begins_where_it_equals_the_overhead() -> None:
-    """Ten thousand instructions of overhead, two for each element."""
-    found = fit({size: 10_000 + 2 * size for size in SIZES})
-    assert found is not None
-    assert found.work_begins == pytest.approx(5_000, rel=1e-3)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

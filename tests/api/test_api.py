@@ -1,9 +1,6 @@
 """The Python interface: values in, values out, which are saved and shown in several ways."""
 
-from __future__ import annotations
-
 import runpy
-import shutil
 import sys
 import types
 from pathlib import Path
@@ -20,6 +17,7 @@ from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record, make_run
+from tests.real import NEEDS_VALGRIND
 from tests.session.fakes import SETTINGS, fake_engines, known_lanes
 from tests.small_disk import fill, small_disk
 
@@ -288,7 +286,7 @@ def test_what_cannot_be_stored_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 def test_the_example_counts_a_case(capsys: pytest.CaptureFixture[str]) -> None:
     """Its output is a count, and the functions that spend most of it."""
     runpy.run_path(str(ROOT / "examples" / "api.py"), run_name="__main__")

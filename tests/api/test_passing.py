@@ -1,7 +1,5 @@
 """Variables of a program as code: what comes out on the other side is equal, or is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import types

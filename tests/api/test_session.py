@@ -1,7 +1,5 @@
 """A session, with a fake for the engine: what it measures, and when its servers start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

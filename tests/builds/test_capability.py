@@ -1,7 +1,5 @@
 """What the machine can do, and how much is copied to find out."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

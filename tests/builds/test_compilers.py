@@ -1,7 +1,5 @@
 """Which C++ compiler a build gets, and what is said of it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 from instruction_counts.builds.compilers import CppCompiler, find_compiler, first_line
 from instruction_counts.builds.probing import find_valgrind
 from instruction_counts.domain.build import Build
+from tests.process import executable
 
 GCC = "g++ (Debian 12.2.0) 12.2.0"
 
@@ -23,10 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def add(folder: Path, name: str, version: str) -> str:
     """A compiler that says its version."""
-    path = folder / name
-    path.write_text(f"#!/bin/sh\necho '{version}'\n")
-    path.chmod(0o755)
-    return str(path)
+    return executable(folder / name, f"echo '{version}'")
 
 
 def found(folder: Path, compiler: str = "", **env: str) -> CppCompiler:

@@ -1,7 +1,5 @@
 """Naming builds: on the command line, and in a YAML file."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

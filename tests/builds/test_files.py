@@ -1,7 +1,5 @@
 """Whether the files of a build are still those that were there."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The hermetic profile: what a measured process finds in its environment."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Asking a build what it is made of, and more: the answer, and what is said where there is none."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys
@@ -16,6 +14,7 @@ from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from tests.process import executable
 
 HELLO = """\
 import json, os, sys, time
@@ -27,19 +26,12 @@ request = json.loads(os.read(read_fd, 1000))
 """
 
 
-def stub(folder: Path, text: str, name: str = "python") -> str:
-    """An executable script."""
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
 def answering(folder: Path, text: str) -> Build:
     """A build whose interpreter executes ``text`` where the worker is asked for."""
     code = folder / "code.py"
     code.write_text(f"{HELLO}{text}\n")
-    return Build("odd", stub(folder, f'exec {shlex.quote(sys.executable)} {code} "$@"'))
+    script = f'exec {shlex.quote(sys.executable)} {code} "$@"'
+    return Build("odd", executable(folder / "python", script))
 
 
 def with_torch(folder: Path, text: str, **variables: str) -> Build:
@@ -119,7 +111,7 @@ def test_an_interpreter_that_does_not_work_says_how_it_ended(
     tmp_path: Path, text: str | None, expected: str
 ) -> None:
     """With the last that it printed, and what is needed."""
-    python = str(tmp_path / "python") if text is None else stub(tmp_path, text)
+    python = str(tmp_path / "python") if text is None else executable(tmp_path / "python", text)
     with pytest.raises(BuildError, match=rf'"odd": {python} .*{expected}\n  Python 3\.9'):
         inquire(Build("odd", python), "schemas", {})
 
@@ -140,7 +132,8 @@ def test_a_build_without_torch_names_the_remedy(
     tmp_path: Path, ask: Callable[[Build], object], error: type[UsageError]
 ) -> None:
     """It starts and answers, but has nothing to measure."""
-    bare = Build("bare", stub(tmp_path, f'exec {shlex.quote(sys.executable)} -S "$@"'))
+    script = f'exec {shlex.quote(sys.executable)} -S "$@"'
+    bare = Build("bare", executable(tmp_path / "python", script))
     with pytest.raises(error, match=r'"bare": .* has no torch\n  .* -m pip install torch'):
         ask(bare)
 

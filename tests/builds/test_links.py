@@ -1,7 +1,5 @@
 """Builds seen through links, with real interpreters in environments of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -14,6 +12,7 @@ import pytest
 
 from instruction_counts.builds.links import Links, links_of, places_of
 from instruction_counts.domain.build import Build
+from tests.process import executable
 
 
 @pytest.fixture
@@ -94,12 +93,10 @@ def test_what_links_would_change_or_what_lies_in_no_environment_has_none(
     """What it searches depends on the length of its path; a script starts the interpreter."""
     text = "import sys; sys.path.append('/' + str(len(sys.prefix)))\n"
     (site_packages(environment) / "odd.pth").write_text(text)
-    script = tmp_path / "python"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    script.chmod(0o755)
+    script = executable(tmp_path / "python", f'exec {sys.executable} "$@"')
 
     assert found(build_of(environment)) is None
-    assert found(Build("b", str(script))) is None
+    assert found(Build("b", script)) is None
 
 
 def test_an_editable_install_gets_a_link(environment: Path, tmp_path: Path, folder: Path) -> None:

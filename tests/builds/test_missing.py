@@ -1,7 +1,5 @@
 """What a build does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +11,7 @@ from instruction_counts.builds.missing import missing, no_backward, runtime_refu
 from instruction_counts.core.runtimes import Runtime, register, unregister
 from instruction_counts.core.types import AutogradMode, AutoLabels, Language, RuntimeMode
 from instruction_counts.domain.build import default_build
-from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_order
+from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case
 
 
 @pytest.fixture
@@ -45,23 +43,6 @@ def test_a_missing_requirement_names_the_build_and_the_remedy(
     assert is_for_cpp is found.is_for_cpp
     assert remedy in found.remedy
     assert found.what.startswith('build "default": ')
-
-
-def test_what_is_missing_affects_what_needs_it() -> None:
-    """All of it is named at once."""
-    facts = attrs.evolve(
-        FACTS, compiler=CppCompiler(), fingerprint=attrs.evolve(FINGERPRINT, valgrind="")
-    )
-    valgrind, compiler = missing(facts)
-    cpp = attrs.evolve(make_order(), case=make_case(language=Language.CPP))
-
-    assert [] == list(missing(FACTS))
-    assert compiler.affects(cpp)
-    assert not compiler.affects(make_order())
-    assert compiler.what == compiler.reduced(cpp).refusal
-    # The times are left, where they are asked for.
-    assert not valgrind.reduced(make_order()).counts
-    assert valgrind.what == valgrind.reduced(make_order(times=False)).refusal
 
 
 def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None:

@@ -1,7 +1,5 @@
 """Whether the functions of an interpreter have names, seen in programs that are linked here."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What every test of a command can rely on."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.program import Program

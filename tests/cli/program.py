@@ -1,7 +1,5 @@
 """The program, called in this process as its console script calls it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

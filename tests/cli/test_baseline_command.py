@@ -1,11 +1,8 @@
 """``baseline``, called as the console script calls it, on files; and the examples for CI."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -25,6 +22,7 @@ from tests.builders import counted, run_of
 from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, failed
 from tests.process import ROOT, called
+from tests.real import NEEDS_VALGRIND
 
 EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
@@ -98,13 +96,14 @@ def place(tmp_path: Path, program: Program) -> Workplace:
 
 
 def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
-    """It shows what it changes, and why."""
+    """It shows what it changes, and why; nothing of what stays."""
     shown = place.accept({**BASE, "tight": 1500})
     cases = read_baseline(place.baseline).cases.values()
 
     assert {**BASE, "tight": 1500} == {case.key.label[1]: case.instructions for case in cases}
     assert "1,000  1,500    +500  +50.00%" in shown
-    assert "why  worse; exact difference" in shown
+    assert "why  worse; exact difference; +500 kernels" in shown
+    assert "loose" not in shown
 
 
 def test_only_what_is_selected_is_accepted(place: Workplace) -> None:
@@ -381,7 +380,7 @@ def test_the_workflow_that_refreshes_a_baseline_accepts_what_it_measured(
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 def test_the_example_workflow_measures(place: Workplace) -> None:
     """Without a run, its check measures; a count that is too low fails it, and no other does."""
     (place.folder / "tiny.py").write_text(_TINY)

@@ -1,9 +1,6 @@
 """``bisect``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import yaml
 
 from benchmarks import injected
 from tests.cli.program import Program
+from tests.real import NEEDS_VALGRIND
 
 CASES = """\
 from core.api import GroupedSetup, GroupedStmts
@@ -84,7 +82,7 @@ def test_builds_that_do_not_start_are_all_named(
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 def test_a_wrapper_is_found_among_real_builds(
     definitions: str, tmp_path: Path, program: Program
 ) -> None:

@@ -1,7 +1,5 @@
 """``cache``, ``selftest`` and ``env``, called as the console script calls them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The end of a check: what is shown and written, also where it was interrupted or for nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

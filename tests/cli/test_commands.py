@@ -1,7 +1,5 @@
 """The commands, called as the console script calls them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``compare``, called as the console script calls it, on files and stored runs."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import TypeAlias

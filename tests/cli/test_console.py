@@ -1,7 +1,5 @@
 """What people see while a run goes on."""
 
-from __future__ import annotations
-
 import io
 import re
 

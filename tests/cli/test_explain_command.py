@@ -1,7 +1,5 @@
 """``explain``, called as the console script calls it, on files and stored runs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -15,7 +13,6 @@ from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.storage.json_files import to_json
-from instruction_counts.storage.store import Store
 from tests.builders import costs_of, counted
 from tests.cli.program import Program
 from tests.fakes import failed, make_record, make_run
@@ -33,15 +30,15 @@ def added(kernel: int, runs: int = 10) -> Outcome:
     return counted(kernel + 70, functions=costs_of(spent, [call], runs=runs))
 
 
-def records(kernel: int, build: str = "default") -> list[Record]:
+def records(kernel: int) -> list[Record]:
     """A run with cases of several kinds."""
     return [
-        make_record("Pointwise", "add", outcome=added(kernel), build=build),
-        make_record("Pointwise", "add", language=Language.CPP, outcome=added(1), build=build),
-        make_record("Pointwise", "add", runtime=RuntimeMode.JIT, outcome=added(2, 5), build=build),
-        make_record("Pointwise", "mul", outcome=failed(), build=build),
-        make_record("Training", "uncounted", outcome=Outcome(Status.OK), build=build),
-        make_record("Training", f"only {kernel}", outcome=added(1), build=build),
+        make_record("Pointwise", "add", outcome=added(kernel)),
+        make_record("Pointwise", "add", language=Language.CPP, outcome=added(1)),
+        make_record("Pointwise", "add", runtime=RuntimeMode.JIT, outcome=added(2, 5)),
+        make_record("Pointwise", "mul", outcome=failed()),
+        make_record("Training", "uncounted", outcome=Outcome(Status.OK)),
+        make_record("Training", f"only {kernel}", outcome=added(1)),
     ]
 
 
@@ -57,27 +54,6 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 ADD = ["Pointwise/add", "--language", "python", "--runtime", "eager"]
-
-
-def test_builds_of_one_file_are_named_after_a_colon(tmp_path: Path, program: Program) -> None:
-    """A run may have several."""
-    path = tmp_path / "two.json"
-    two = [*records(1000, "a"), *records(1123, "b")]
-    path.write_text(to_json(make_run(*two, builds=("a", "b"))))
-
-    assert "+123 instructions" in program.output(f"{path}:a", f"{path}:b", *ADD)
-    assert "+123 instructions" in program.output(path, *ADD)
-
-
-def test_stored_runs_are_explained(tmp_path: Path, program: Program) -> None:
-    """By their numbers; a database that is not there is not made for them."""
-    database = str(tmp_path / "runs.db")
-    assert "there is no such database" in program.error("1", "2", *ADD, "--db", database)
-    assert not Path(database).exists()
-    with Store(database) as store:
-        numbers = [str(store.import_run(make_run(*records(kernel)))) for kernel in (1000, 1123)]
-
-    assert "+123 instructions" in program.output(numbers[0], "last", *ADD, "--db", database)
 
 
 def test_the_explanation_is_written_in_every_form(

@@ -3,8 +3,6 @@
 A fault is a row: what causes it around the program, and how the program ends.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import pwd
@@ -23,7 +21,7 @@ import pytest
 from instruction_counts.storage.json_files import to_json
 from tests.builders import counted, run_of
 from tests.fakes import make_record, make_run
-from tests.process import MAIN, ROOT, called, in_shell, run, write_definitions
+from tests.process import MAIN, ROOT, called, executable, in_shell, run, write_definitions
 
 pytestmark = pytest.mark.faults
 
@@ -120,8 +118,7 @@ def limited(processes: int) -> Inject:
         python = interpreter()
         folder.chmod(0o777)
         searched, program = shlex.quote(SEARCHED), shlex.quote(python)
-        (folder / "python").write_text(f'#!/bin/sh\nPYTHONPATH={searched} exec {program} "$@"\n')
-        (folder / "python").chmod(0o755)
+        executable(folder / "python", f'PYTHONPATH={searched} exec {program} "$@"')
         places = ("HOME", "XDG_DATA_HOME", "INSTRUCTION_COUNTS_CACHE")
         return as_user(
             *("prlimit", f"--nproc={processes}", python, "main.py", *args),

@@ -1,7 +1,5 @@
 """``generate``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Help: what fits a screen, what is shown on request, and commands that do not exist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

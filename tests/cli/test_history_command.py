@@ -1,7 +1,5 @@
 """``history``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -37,6 +35,7 @@ def test_the_step_is_shown_with_its_cause(history: Program) -> None:
 
     assert "1,000 → 1,300  +300, +30.00%" in out
     assert "before  run 5, torch 2.13.0+cpu (00000005)" in out
+    assert "after   run 6, torch 2.13.0+cpu (00000006)" in out
     assert "+300 at::slow (new)" in out
     assert "no count in run 4" in out
 

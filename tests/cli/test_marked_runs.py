@@ -1,7 +1,5 @@
 """A run during which files of its build changed is marked wherever it is shown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

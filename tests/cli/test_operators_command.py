@@ -1,7 +1,5 @@
 """``operators``: what it lists, and what it refuses before anything is measured."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -47,20 +45,43 @@ def test_the_installed_torch_has_operators_without_an_entry(
     assert max(map(len, lines)) <= 80
 
 
+def test_operators_can_be_listed_with_overrides(program: Program) -> None:
+    """Each dtype gives cases of its own; what has no shape that was asked for is named."""
+    asked = ["--operators", "torch.add", "--dtype", "float64", "--dtype", "int32"]
+    asked += ["--operators", "torch.eye", "--shape", "skewed"]
+    modes = ["--runtime", "eager", "--language", "python", "--autograd", "forward"]
+    answer = program("list", *asked, *modes)
+
+    assert [
+        "arithmetic/torch.add/skewed/float64",
+        "arithmetic/torch.add/skewed/int32",
+    ] == answer.out.splitlines()
+    assert "skipped, without the requested shapes: torch.eye\n" in answer.err
+
+
+TWO_BUILDS = ["--build", "a=python3", "--build", "b=python3"]
+LIST = ["list", "--operators", "torch.add"]
+
+
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["list", "torch.ad"], "No operator matches 'torch.ad'. Near: torch.add"),
-        (["coverage", "--build", "a=python3", "--build", "b=python3"], "needs one build"),
-        (["sizes", "torch.fft.*"], "matches several operators"),
-        (["sizes", "torch.add", "9:1"], "is not a range of sizes"),
-        (["sizes", "torch.rand"], "no shape to scale"),
-        (["sizes", "torch.add", "--build", "a=python3", "--build", "b=python3"], "needs one build"),
+        (["operators", "coverage", *TWO_BUILDS], "needs one build"),
+        (["operators", "sizes", "torch.fft.*"], "matches several operators"),
+        (["operators", "sizes", "torch.add", "9:1"], "is not a range of sizes"),
+        (["operators", "sizes", "torch.rand"], "no shape to scale"),
+        (["operators", "sizes", "torch.add", *TWO_BUILDS], "needs one build"),
+        (["list", "--operators", "torch.ad"], "Near: torch.add"),
+        ([*LIST, "--definitions", "x.py"], "exclude each other"),
+        ([*LIST, "--input", "x=[1]"], 'torch.add has no tensor "x"'),
+        ([*LIST, "--operators-file", "none.yaml"], "none.yaml: No such file"),
+        ([*LIST, "--input", "input=3:int64"], "is not NAME=SIZES"),
+        ([*LIST, "--input", "input=[3]", "--shape", "small"], "--input sets the shapes"),
     ],
 )
 def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Program) -> None:
     """With exit code 1, and nothing measured."""
-    assert expected in program.error("operators", *args)
+    assert expected in program.error(*args)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Where reports go: files in the form that each asks for, written whole, and standard output."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

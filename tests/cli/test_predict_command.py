@@ -1,7 +1,5 @@
 """``predict``, called as the console script calls it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

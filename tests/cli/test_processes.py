@@ -1,7 +1,5 @@
 """The program as a process of its own: pipes, interrupts, crashes, and what is left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os
@@ -17,7 +15,7 @@ import pytest
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.system.folders import RUNTIME_VARIABLE
-from tests.process import MAIN, called, run, write_definitions
+from tests.process import MAIN, called, executable, run, write_definitions
 from tests.waiting import comes_true, is_running
 
 pytestmark = pytest.mark.faults
@@ -45,7 +43,7 @@ def test_the_list_imports_nothing_large(tmp_path: Path) -> None:
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
     assert "instruction_counts.core.expand" in imported
-    assert set() == imported & {"torch", "numpy", "rich", "multiprocess"}
+    assert set() == imported & {"torch", "numpy", "rich", "multiprocess", "sqlalchemy"}
     assert run(["list"]).stdout == done.stdout
 
 
@@ -110,11 +108,9 @@ def overlay(tmp_path: Path) -> Path:
     real = Path(str(importlib.util.find_spec("torch").origin)).parent  # type: ignore[union-attr]
     for path in real.iterdir():
         (torch / path.name).symlink_to(path)
-    python = tmp_path / "python"
     program = shlex.quote(sys.executable)
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={torch.parent} exec {program} "$@"\n')
-    python.chmod(0o755)
-    return python
+    script = f'PYTHONPATH={torch.parent} exec {program} "$@"'
+    return Path(executable(tmp_path / "python", script))
 
 
 @pytest.mark.slow
@@ -267,7 +263,7 @@ def test_a_program_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-PRECOMPILING = """#!/bin/sh
+PRECOMPILING = """
 case "$*" in *c++-header*) sleep 600 & echo $! $$ > {folder}/pids; wait ;; esac
 exec g++ "$@"
 """
@@ -304,9 +300,7 @@ def test_a_terminal_that_goes_away_interrupts(
 @pytest.mark.slow
 def test_a_compiler_that_precompiles_headers_ends_with_the_run(tmp_path: Path) -> None:
     """It takes a minute, in a session of its own. `timeout` sends its signal twice."""
-    compiler = tmp_path / "compiler"
-    compiler.write_text(PRECOMPILING.format(folder=tmp_path))
-    compiler.chmod(0o755)
+    compiler = executable(tmp_path / "compiler", PRECOMPILING.format(folder=tmp_path))
     (tmp_path / "cases.py").write_text(
         "from core.api import GroupedStmts\n"
         "BENCHMARKS = {'a': GroupedStmts(cpp_stmt='auto x = torch::ones({2});')}\n"
@@ -316,7 +310,7 @@ def test_a_compiler_that_precompiles_headers_ends_with_the_run(tmp_path: Path) -
         cwd=tmp_path,
         env={
             **os.environ,
-            "CXX": str(compiler),
+            "CXX": compiler,
             "INSTRUCTION_COUNTS_CACHE": str(tmp_path / "cache"),
         },
         stdout=subprocess.DEVNULL,

@@ -1,7 +1,5 @@
 """``publish``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``runs``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``--shard``, ``--balance`` and ``runs merge``, and the workflow that uses them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -23,6 +21,7 @@ from tests.builders import counted
 from tests.cli.program import Program
 from tests.fakes import make_case, make_record, make_run
 from tests.process import ROOT, called
+from tests.real import NEEDS_VALGRIND
 
 LABELS = [str(number) for number in range(6)]
 CASES = [make_case(label) for label in LABELS]
@@ -120,7 +119,7 @@ def test_the_example_workflow_merges_and_checks(folder: Path, program: Program) 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 @pytest.mark.thorough
 def test_measured_shards_have_the_counts_of_one_run(
     folder: Path, program: Program, monkeypatch: pytest.MonkeyPatch

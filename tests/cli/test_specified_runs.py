@@ -1,7 +1,5 @@
 """What a specification says beside its cases, and what the command line says instead."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

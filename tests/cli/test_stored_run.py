@@ -1,7 +1,5 @@
 """What is said of where results are: each line can be copied, and works."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

@@ -1,7 +1,5 @@
 """Signals that ask the program to end, and output that may be lost; `test_faults` has commands."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

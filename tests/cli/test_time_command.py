@@ -1,9 +1,6 @@
 """``time``: how statements are typed, and what it answers."""
 
-from __future__ import annotations
-
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.storage.json_files import read_json
 from tests.cli.program import Program, given
+from tests.real import NEEDS_VALGRIND
 
 HERE = sys.executable
 
@@ -99,7 +97,7 @@ def test_a_mistake_is_reported_before_anything_is_measured(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 def test_two_statements_are_measured_and_compared(tmp_path: Path, program: Program) -> None:
     """For real; as cases of a file they cost the same."""
     path = tmp_path / "cases.py"

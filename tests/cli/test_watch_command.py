@@ -1,11 +1,8 @@
 """``watch``, called as the console script calls it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +16,7 @@ from benchmarks import injected
 from instruction_counts.session.watch_state import held
 from tests.cli.program import Program
 from tests.process import MAIN
+from tests.real import NEEDS_VALGRIND
 from tests.waiting import comes_true
 
 CASES = """\
@@ -52,7 +50,6 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--command", "true", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
         (["--command", "true", "--output", "no/s.jsonl"], "no/s.jsonl: there is no folder no"),
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1"], '"c1" is not NAME=PYTHON'),
@@ -126,7 +123,7 @@ def venv_of(folder: Path, functions: list[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 def test_a_wrapper_in_a_new_build_is_reported_once(tmp_path: Path, watch: Program) -> None:
     """Real builds, made by a command; the second one is slower."""
     venv_of(tmp_path / "c1", [])

@@ -3,8 +3,6 @@
 What it measured is noted in the file that NOTED names, a line with the process for each case.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

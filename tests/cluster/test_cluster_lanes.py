@@ -1,7 +1,5 @@
 """Lanes on real workers of Dask, in processes of their own; their engine counts characters."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -21,13 +19,14 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.registry import register, unregister
-from instruction_counts.execution.events import Finished, Silent
+from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import Lanes
 from instruction_counts.execution.scheduler import execute
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from tests.cluster import slow_engine
 from tests.fakes import make_case
 from tests.process import ROOT
+from tests.session.fakes import Remarks
 from tests.waiting import comes_true
 
 dask = pytest.importorskip("dask")
@@ -110,18 +109,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield found
 
 
-class Told(Silent):
-    """Keeps what is said."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Keep it."""
-        self.said.append(text)
-
-
-def runner_of(cluster: Cluster, told: Told, workers: int, *builds: Build) -> BuildRunner:
+def runner_of(cluster: Cluster, told: Remarks, workers: int, *builds: Build) -> BuildRunner:
     """What measures on the workers of a cluster, once they are there."""
     settings = MeasurementSettings(engine="slow", lanes=cluster.address, jobs=2, times=False)
     there = Workers(connected(cluster.address))
@@ -161,7 +149,7 @@ def test_a_case_is_measured_by_one_worker_on_one_core_on_all_builds(cluster: Clu
     for _ in range(2):
         cluster.worker(**{slow_engine.SECONDS: "0.05"})
     asked = orders([BASE, NEW], 12)
-    with runner_of(cluster, Told(), 2, BASE, NEW).lanes() as lanes:
+    with runner_of(cluster, Remarks(), 2, BASE, NEW).lanes() as lanes:
         found = counts(carried_out(asked, lanes))
     places = defaultdict(set)
     for process, case, _, core in cluster.measured():
@@ -176,13 +164,13 @@ def test_what_a_killed_worker_had_goes_to_another_one(cluster: Cluster) -> None:
     """Each order has one outcome, and it is said who is gone."""
     first = cluster.worker(**{slow_engine.SECONDS: "0.2"})
     cluster.worker(**{slow_engine.SECONDS: "0.2"})
-    told = Told()
+    told = Remarks()
     with runner_of(cluster, told, 2, BASE).lanes() as lanes:
         finished = carried_out(orders([BASE], 30), lanes, lambda n: n == 4 and first.kill())
 
     assert {(f"case{n}", "base"): n + 1 for n in range(30)} == counts(finished)
     assert 30 == len(finished)
-    assert 1 == len([text for text in told.said if " is gone; " in text])
+    assert 1 == len([text for text in told.notes if " is gone; " in text])
 
 
 @pytest.mark.parametrize("killed", ["scheduler", "worker"])
@@ -198,7 +186,7 @@ def test_without_workers_the_run_ends_with_the_remedy(cluster: Cluster, killed: 
             process.kill()
 
     with (
-        runner_of(cluster, Told(), 1, BASE).lanes() as lanes,
+        runner_of(cluster, Remarks(), 1, BASE).lanes() as lanes,
         pytest.raises(UsageError, match=r"no worker is left\n.*--resume"),
     ):
         carried_out(orders([BASE], 30), lanes, after)
@@ -210,12 +198,12 @@ def test_a_worker_of_another_kind_is_left_out(cluster: Cluster) -> None:
     """Its counts would be others for reasons that are no change of the build."""
     for variables in ({}, {}, {slow_engine.CPU: "Another Processor"}):
         cluster.worker(**variables)
-    told = Told()
+    told = Remarks()
     with runner_of(cluster, told, 3, BASE).lanes() as lanes:
         number = lanes.number
 
     assert 4 == number
-    assert 1 == len([text for text in told.said if "it has another cpu than most" in text])
+    assert 1 == len([text for text in told.notes if "it has another cpu than most" in text])
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -239,7 +227,7 @@ def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
             connected(cluster.address)
         with (
             dask.config.set({f"distributed.comm.tls.{name}": str(at) for name, at in own.items()}),
-            runner_of(cluster, Told(), 1, BASE).lanes() as lanes,
+            runner_of(cluster, Remarks(), 1, BASE).lanes() as lanes,
         ):
             found = counts(carried_out(orders([BASE], 3), lanes))
 

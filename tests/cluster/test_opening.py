@@ -1,7 +1,5 @@
 """Which workers a run takes, and what it says of the others; the workers are scripted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

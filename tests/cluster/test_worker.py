@@ -1,7 +1,5 @@
 """What a worker of Dask runs, called without Dask."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

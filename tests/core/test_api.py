@@ -1,7 +1,5 @@
 """The constructors: what they derive, and every mistake that a definition can hold."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import math

@@ -1,7 +1,5 @@
 """How errors show what they found."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.core.errors import quoted

@@ -1,7 +1,5 @@
 """Expansion: exactly the cases that were asked for, with exactly the code that they need."""
 
-from __future__ import annotations
-
 import string
 from itertools import product
 from typing import Any
@@ -293,29 +291,35 @@ def test_every_case_carries_what_its_definition_states(field: str, value: Any) -
 # Devices
 
 
-def test_code_on_a_device_knows_it_by_a_variable() -> None:
+@pytest.mark.parametrize(
+    ("benchmark", "device", "setups"),
+    [
+        (
+            GroupedStmts(
+                *("x + x", "x + x;"),
+                GroupedSetup("x = torch.ones(2).to(device)", "auto x = torch::ones({2}, device);"),
+                device="cuda",
+            ),
+            "cuda",
+            [
+                'device = "cuda"\nx = torch.ones(2).to(device)',
+                "const torch::Device device(torch::kCUDA);\nauto x = torch::ones({2}, device);",
+            ],
+        ),
+        (TimerArgs("x", "x = 1", device="cuda"), "cuda", ['device = "cuda"\nx = 1']),
+        # What was counted before there were devices is still the same code.
+        (GroupedStmts("x", setup=GroupedSetup("x = 1")), None, ["x = 1"]),
+    ],
+    ids=["group", "explicit", "no device"],
+)
+def test_code_on_a_device_knows_it_by_a_variable(
+    benchmark: GroupedBenchmark | TimerArgs, device: str | None, setups: list[str]
+) -> None:
     """In both languages, and before anything of the setup; so one text serves each device."""
-    setup = GroupedSetup("x = torch.ones(2, device=device)", "auto x = torch::ones({2}, device);")
-    python, cpp = materialize({("a",): GroupedStmts("x + x", "x + x;", setup, device="cuda")})
+    cases = materialize({("a",): benchmark})
 
-    assert (
-        'device = "cuda"\nx = torch.ones(2, device=device)',
-        "const torch::Device device(torch::kCUDA);\nauto x = torch::ones({2}, device);",
-    ) == (python.timer_args.setup, cpp.timer_args.setup)
-
-
-def test_an_explicit_case_on_a_device_knows_it_too() -> None:
-    """Its setup is else as it is stated."""
-    (case,) = materialize({("a",): TimerArgs("x", "x = torch.ones(2).to(device)", device="cuda")})
-
-    assert 'device = "cuda"\nx = torch.ones(2).to(device)' == case.timer_args.setup
-
-
-def test_a_case_without_a_device_has_no_variable_of_it() -> None:
-    """What was counted before there were devices is still the same code."""
-    (case,) = materialize({("a",): GroupedStmts("x", setup=GroupedSetup("x = 1"))})
-
-    assert ("x = 1", None) == (case.timer_args.setup, case.timer_args.device)
+    assert setups == [case.timer_args.setup for case in cases]
+    assert {device} == {case.timer_args.device for case in cases}
 
 
 def test_a_group_on_several_devices_has_cases_on_each_whose_labels_end_in_it() -> None:

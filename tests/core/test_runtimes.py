@@ -1,7 +1,5 @@
 """Runtimes that are registered from outside."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Signatures: what is read, what is refused, and that nothing is lost on the way."""
 
-from __future__ import annotations
-
 import keyword
 import string
 

@@ -1,7 +1,5 @@
 """The vocabulary: languages by any of their names, titles, and the hash of a definition."""
 
-from __future__ import annotations
-
 import enum
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Helpers for definition files: flattening, and code in two columns."""
 
-from __future__ import annotations
-
 import contextlib
 import string
 import textwrap

@@ -1,7 +1,5 @@
 """Blocks of one-line benchmarks: how they are split, and how two languages pair up."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest
@@ -24,31 +22,25 @@ SHAPED_TEXT = st.lists(
 
 
 @pytest.mark.parametrize(
-    ("language", "heading"),
+    ("language", "line", "is_heading"),
     [
-        (Language.PYTHON, "# @a label (1)"),
-        (Language.PYTHON, "#@a label (1)"),
-        (Language.CPP, "// @a label (1)"),
-        (Language.CPP, "\t//  @a label (1)"),
+        (Language.PYTHON, "# @a label (1)", True),
+        (Language.PYTHON, "#@a label (1)", True),
+        (Language.CPP, "// @a label (1)", True),
+        (Language.CPP, "\t//  @a label (1)", True),
+        (Language.PYTHON, "// @label", False),
+        (Language.CPP, "# @label", False),
+        (Language.PYTHON, "x + y  # @label", False),
+        (Language.CPP, "x + y; // @label", False),
     ],
 )
-def test_a_heading_is_a_comment_with_an_at_sign(language: Language, heading: str) -> None:
-    """Indentation and the space before the sign do not matter."""
-    assert {"a label (1)": ("x",)} == parse_block(f"{heading}\nx", language).cases
+def test_only_a_whole_comment_with_an_at_sign_is_a_heading(
+    language: Language, line: str, is_heading: bool
+) -> None:
+    """Indentation and the space before the sign do not matter; other lines are statements."""
+    expected = {"a label (1)": ("x",)} if is_heading else {"": (line, "x")}
 
-
-@pytest.mark.parametrize(
-    ("language", "line"),
-    [
-        (Language.PYTHON, "// @label"),
-        (Language.CPP, "# @label"),
-        (Language.PYTHON, "x + y  # @label"),
-        (Language.CPP, "x + y; // @label"),
-    ],
-)
-def test_only_a_whole_comment_of_the_language_is_a_heading(language: Language, line: str) -> None:
-    """Other lines with an at sign are statements."""
-    assert {"": (line,)} == parse_block(line, language).cases
+    assert expected == parse_block(f"{line}\nx", language).cases
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The definitions for a GPU: many cases on cuda, most of them beside their twin on the CPU."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

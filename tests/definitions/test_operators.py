@@ -4,8 +4,6 @@ The slow test starts this file as a script: torch is imported in that process al
 one operator cannot take pytest with it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The standard suite as data: its size, its labels and the forms and modes that it covers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from definitions.standard import BENCHMARKS

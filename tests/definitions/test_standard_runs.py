@@ -4,8 +4,6 @@ The test starts this file as a script: torch is imported in that process alone, 
 case cannot take pytest with it.
 """
 
-from __future__ import annotations
-
 import json
 import runpy
 import sys

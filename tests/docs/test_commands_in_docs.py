@@ -4,8 +4,6 @@ Every fenced block names its language: `sh` holds commands, `console` commands (
 their output, `text` output alone. A Python block after ``<!-- executed -->`` is executed.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The pictures of README can be made anew."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from scripts import pictures

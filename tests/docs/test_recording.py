@@ -1,7 +1,5 @@
 """The recording of the first minute shows what the program does."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts import recording
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 
 
 def test_the_page_shows_the_commands_that_are_recorded() -> None:
@@ -26,9 +25,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.skipif(
-    not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-)
+@NEEDS_VALGRIND_AND_COMPILER
 @pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="torch is in no virtual environment")
 def test_the_commands_print_what_was_recorded(folder: Path) -> None:
     """But for numbers, which differ from machine to machine."""

@@ -1,7 +1,5 @@
 """The tutorials work as they are typed: their commands run in order, in a folder like a clone."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.process import ROOT, called
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 
 TUTORIALS = ("first-measurement", "first-comparison")
 
@@ -52,9 +51,7 @@ def clone(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.skipif(
-    not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-)
+@NEEDS_VALGRIND_AND_COMPILER
 @pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="torch is in no virtual environment")
 def test_the_tutorials_work_as_typed(clone: Path) -> None:
     """One after the other, as each uses what those before it have stored, and their servers."""

@@ -1,7 +1,5 @@
 """Durations: one way to write them, everywhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.domain.bounds import seconds_of, span

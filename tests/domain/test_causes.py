@@ -1,7 +1,5 @@
 """What makes causes of different cases the same one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,7 +1,5 @@
 """Sizes of change: written one way in options, YAML and JSON."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

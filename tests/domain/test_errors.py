@@ -1,7 +1,5 @@
 """Errors of use: a message with its remedy, which may be a command of this program."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError

@@ -1,7 +1,5 @@
 """What one iteration executes, and what tells two sides apart."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -1,7 +1,5 @@
 """What a case is expected to compute."""
 
-from __future__ import annotations
-
 import array
 import base64
 import math

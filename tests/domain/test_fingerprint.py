@@ -1,7 +1,5 @@
 """What is known of a build, some of it only later."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.domain.fingerprint import completed

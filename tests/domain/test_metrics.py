@@ -1,7 +1,5 @@
 """Metrics: their registry, and numbers by their names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What times say beside their values."""
 
-from __future__ import annotations
-
 import math
 
 import attrs

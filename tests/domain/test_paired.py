@@ -1,7 +1,5 @@
 """Times in turns as values."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

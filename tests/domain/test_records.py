@@ -1,13 +1,11 @@
 """Records: the identity of a measured case; failures."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.core.types import Language
-from instruction_counts.domain.outcomes import Failure, FailureKind, Status
+from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.domain.records import Record
-from tests.fakes import OK, failed, make_case
+from tests.fakes import OK, make_case
 
 
 def test_a_record_has_the_identity_of_its_case() -> None:
@@ -44,11 +42,3 @@ def test_a_record_has_the_identity_of_its_case() -> None:
 def test_a_failure_has_a_summary_of_one_line(failure: Failure, summary: str) -> None:
     """With the user's line where it is known."""
     assert summary == failure.summary
-
-
-@pytest.mark.parametrize("kind", FailureKind)
-def test_a_failure_gives_a_failed_outcome(kind: FailureKind) -> None:
-    """A timeout has a status of its own."""
-    expected = Status.TIMEOUT if kind is FailureKind.TIMEOUT else Status.FAILED
-
-    assert expected is failed(kind).status

@@ -1,7 +1,5 @@
 """Selection: globs over the label tree, and modes."""
 
-from __future__ import annotations
-
 import string
 
 import pytest

@@ -1,7 +1,5 @@
 """Shards: every case is in exactly one, whoever asks."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """C that tests compile: the libraries of counted processes, and programs that use them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Precompiled headers of torch, made once for all tests: each takes a good part of a minute."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from instruction_counts.engines.cpp.compiler import HEADERS

@@ -1,15 +1,10 @@
 """Cases that torch compiles, in servers of their own: real Valgrind, compiler and torch."""
 
-from __future__ import annotations
-
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import probe
 from instruction_counts.core.api import GroupedModules, GroupedSetup, GroupedStmts
 from instruction_counts.core.expand import materialize
@@ -17,19 +12,11 @@ from instruction_counts.core.types import AutogradMode, Case, RuntimeMode
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import FailureKind, Outcome
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.system.cache import Cache
-from tests.cores import lent
+from tests import real
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.thorough,
-    pytest.mark.skipif(
-        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILER]
 
 BUILD = default_build()
 SETUP = GroupedSetup("x = torch.ones(4, 4)\nw = torch.ones(4, 4, requires_grad=True)")
@@ -68,18 +55,10 @@ CASES = {
 
 def measured(cache: Path, cases: Mapping[str, Case], *, times: bool) -> dict[str, Outcome]:
     """Each case, in servers that are started for them."""
-    facts = probe(BUILD)
-    compiler = Compiler(facts, Cache(cache), environment(BUILD))
-    engine = ForkEngine(facts, compiler, Profile(min_run_time_s=0.01, keeps_servers=False), print)
-    outcomes = {}
-    try:
-        for name, case in cases.items():
-            order = WorkOrder(case, BUILD, times=times, executed=times)
-            with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
-                outcomes[name] = engine.measure(order, cores, Path(folder))
-    finally:
-        engine.close()
-    return outcomes
+    orders = {
+        name: WorkOrder(case, BUILD, times=times, executed=times) for name, case in cases.items()
+    }
+    return real.measured(probe(BUILD), Cache(cache), orders)
 
 
 def per_run(outcome: Outcome) -> int:

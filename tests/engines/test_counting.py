@@ -1,7 +1,5 @@
 """From windows to instructions per run, with dumps that are written by hand."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path

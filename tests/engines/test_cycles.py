@@ -1,7 +1,5 @@
 """Estimated cycles: the formula, what windows say, and what a case is simulated in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, cast

@@ -1,16 +1,11 @@
 """Cases that AOTInductor packages: real Valgrind, compiler and torch."""
 
-from __future__ import annotations
-
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 import pytest
 
-from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import probe
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from instruction_counts.core.expand import materialize
@@ -18,20 +13,12 @@ from instruction_counts.core.types import Case, Language, RuntimeMode
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import FailureKind, Outcome
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.system.cache import Cache
-from tests.cores import lent
+from tests import real
 from tests.engines.shared_headers import cache_with_shared_headers
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.thorough,
-    pytest.mark.skipif(
-        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILER]
 
 BUILD = default_build()
 SETUP = GroupedSetup("x = torch.ones(4, 4)", "auto x = torch::ones({4, 4});")
@@ -60,18 +47,8 @@ def measured(
 ) -> dict[str, Outcome]:
     """Each case, in servers that are started for them; ``compiler`` is Inductor's."""
     build = attrs.evolve(BUILD, env={"CXX": compiler}) if compiler else BUILD
-    facts = probe(build)
-    compilers = Compiler(facts, Cache(cache), environment(build))
-    engine = ForkEngine(facts, compilers, Profile(min_run_time_s=0.01, keeps_servers=False), print)
-    outcomes = {}
-    try:
-        for name, case in cases.items():
-            order = WorkOrder(case, build, counts=counts)
-            with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
-                outcomes[name] = engine.measure(order, cores, Path(folder))
-    finally:
-        engine.close()
-    return outcomes
+    orders = {name: WorkOrder(case, build, counts=counts) for name, case in cases.items()}
+    return real.measured(probe(build), Cache(cache), orders)
 
 
 @pytest.fixture(scope="module")

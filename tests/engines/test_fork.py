@@ -1,7 +1,5 @@
 """The fork engine with real Valgrind, a real compiler and a real torch."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sys
@@ -48,14 +46,11 @@ from instruction_counts.system.cache import VARIABLE, Cache
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
+from tests.process import executable
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 from tests.waiting import ends_soon
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-    ),
-]
+pytestmark = [pytest.mark.slow, NEEDS_VALGRIND_AND_COMPILER]
 
 BUILD = default_build()
 ALL_CORES = MACHINE.cores
@@ -124,25 +119,10 @@ class Lab:
 
 
 def measured(
-    engine: ForkEngine,
-    case: Case,
-    *,
-    counts: bool = True,
-    times: bool = False,
-    output: bool = False,
-    cores: tuple[int, ...] = (),
-    layout: int = 0,
+    engine: ForkEngine, case: Case, *, cores: tuple[int, ...] = (), **asked: Any
 ) -> Outcome:
-    """What an engine says of a case."""
-    order = WorkOrder(
-        *(case, BUILD),
-        timeout_s=600,
-        counts=counts,
-        times=times,
-        layout=layout,
-        output=output,
-        cpp_output=output,
-    )
+    """What an engine says of a case, its counts unless something else is asked for."""
+    order = WorkOrder(case, BUILD, **{"timeout_s": 600, "times": False, **asked})
     with tempfile.TemporaryDirectory() as folder, lent(case.num_threads) as free:
         return engine.measure(order, cores or free, Path(folder))
 
@@ -199,7 +179,7 @@ def first(lab: Lab) -> Mapping[str, Outcome]:
 
 def output_of(lab: Lab, case: Case) -> Output:
     """What a case computes."""
-    output = measured(lab.engine, case, counts=False, output=True).output
+    output = measured(lab.engine, case, counts=False, output=True, cpp_output=True).output
     assert output is not None
     return output
 
@@ -303,9 +283,7 @@ def test_resources_of_an_eager_case_are_reported(
     lab: Lab, case: Case, used: Amounts, reason: str | None
 ) -> None:
     """Or why they cannot be; no other case has some, and none fails for want of them."""
-    order = WorkOrder(case, BUILD, timeout_s=600, counts=False, times=False, resources=True)
-    with tempfile.TemporaryDirectory() as folder, lent() as cores:
-        outcome = lab.engine.measure(order, cores, Path(folder))
+    outcome = measured(lab.engine, case, counts=False, resources=True)
 
     assert used == outcome.metrics
     assert reason == outcome.resources_reason
@@ -474,12 +452,10 @@ def test_a_stride_that_leaves_the_cache_costs_cycles_and_no_instructions(lab: La
     """The same loads: of lines that follow one another, or of lines that share a set."""
     setup = "std::vector<char> x(1 << 20); volatile char seen; volatile int stride = {};"
     stmt = "for (int at = 0; at < 128; ++at) seen = x[at * stride];"
-    orders = [
-        WorkOrder(cpp(stmt, setup.replace("{}", stride)), BUILD, times=False, cycles=True)
+    near, far = (
+        measured(lab.engine, cpp(stmt, setup.replace("{}", stride)), cycles=True)
         for stride in ("64", "4096")
-    ]
-    with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
-        near, far = (lab.engine.measure(order, cores, Path(folder)) for order in orders)
+    )
 
     assert counts_of(near).per_run == counts_of(far).per_run
     assert 0 == near.metrics["l1_data_misses"]
@@ -494,13 +470,8 @@ def test_the_processors_counters_are_read_or_refused_once_with_the_reason(lab: L
     notices: list[str] = []
     loop = cpp("for (int at = 0; at < 1000; ++at) seen = at;", "volatile int seen;")
     cases = python("sum(range(1000))"), loop
-    with (
-        contextlib.closing(make_engine(lab.facts, lab.cache, notices)) as engine,
-        tempfile.TemporaryDirectory() as folder,
-        lent(1) as cores,
-    ):
-        orders = [WorkOrder(of, BUILD, counts=False, times=False, hardware=True) for of in cases]
-        outcomes = [engine.measure(order, cores, Path(folder)) for order in orders]
+    with contextlib.closing(make_engine(lab.facts, lab.cache, notices)) as engine:
+        outcomes = [measured(engine, case, counts=False, hardware=True) for case in cases]
 
     assert [Status.OK] * 2 == [outcome.status for outcome in outcomes]
     read = [outcome.metrics.get("native_instructions", 0) > 1000 for outcome in outcomes]
@@ -755,9 +726,7 @@ def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
 
     Then each case says why it is not counted, for itself: no other engine takes over.
     """
-    tool = tmp_path / "valgrind"
-    tool.write_text("#!/bin/sh\necho 'valgrind: no such tool today' >&2\nexit 1\n")
-    tool.chmod(0o755)
+    executable(tmp_path / "valgrind", "echo 'valgrind: no such tool today' >&2\nexit 1")
     path = environment(BUILD)["PATH"]
     build = attrs.evolve(BUILD, env={"PATH": f"{Path(path.split(':')[0])}:{tmp_path}:{path}"})
     nothing = CASES_BY_NAME["nothing"]

@@ -1,7 +1,5 @@
 """Blocks that a child times at the other end of a socket."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable, Iterable
@@ -50,13 +48,19 @@ def test_a_child_is_asked_for_blocks_until_the_end(tmp_path: Path) -> None:
     assert [] == list(tmp_path.iterdir())
 
 
-def test_a_child_that_fails_before_it_is_ready_raises_its_failure(tmp_path: Path) -> None:
+def fail(_: Path) -> None:
     """A setup that raises never connects, or connects and ends."""
+    raise FAILED
 
-    def fail(_: Path) -> None:
-        raise FAILED
 
-    with pytest.raises(WorkerError, match="bad"), opened_blocks(fail, tmp_path / "socket"):
+@pytest.mark.parametrize(
+    ("child", "message"), [(fail, "bad"), (lambda _: None, "ended")], ids=["it fails", "it ends"]
+)
+def test_a_child_that_is_never_ready_is_not_waited_for(
+    child: Callable[[Path], None], message: str, tmp_path: Path
+) -> None:
+    """Its failure is raised; without one it is gone."""
+    with pytest.raises(WorkerError, match=message), opened_blocks(child, tmp_path / "socket"):
         pytest.fail("nothing is ready")
 
 
@@ -66,12 +70,3 @@ def test_a_child_that_fails_between_two_blocks_raises_its_failure(tmp_path: Path
         blocks.time(1)
         with pytest.raises(WorkerError, match="bad"):
             blocks.time(1)
-
-
-def test_a_child_that_ends_without_a_reason_is_gone(tmp_path: Path) -> None:
-    """Whoever waits for it does not wait for ever."""
-    with (
-        pytest.raises(WorkerError, match="ended"),
-        opened_blocks(lambda _: None, tmp_path / "socket"),
-    ):
-        pytest.fail("nothing is ready")

@@ -1,7 +1,5 @@
 """What several lanes share, and files of Callgrind for people."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

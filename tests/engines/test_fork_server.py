@@ -1,7 +1,5 @@
 """Fork servers, with a small script in place of the worker."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

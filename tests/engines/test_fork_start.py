@@ -1,7 +1,5 @@
 """What becomes of the fork engine where it cannot be made, or its servers cannot be kept."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.domain.errors import DataError, ValidationError
+from instruction_counts.domain.errors import ValidationError
 from instruction_counts.engines.machine import DEFAULT_MACHINE, read_machine
 
 
@@ -44,9 +44,3 @@ def test_what_valgrind_would_not_start_with_is_named(
         read_machine(path)
 
     assert expected in str(caught.value)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """With the reason that the system gives."""
-    with pytest.raises(DataError, match=r"none\.yaml: No such file"):
-        read_machine(tmp_path / "none.yaml")

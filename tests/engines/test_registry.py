@@ -1,7 +1,5 @@
 """Which engines there are."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.domain.errors import UsageError

@@ -1,7 +1,5 @@
 """The reference engine with a real torch: every way in which a case can end."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Cores: the option that names them, and the pool that lends them to all processes of a user."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The order of work, what is remembered for it, and budgets of time."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lanes: every order has its outcome, in whatever way its measurement ends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Cases measured elsewhere: what knows of lanes is their file and one registration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

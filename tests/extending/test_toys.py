@@ -3,8 +3,6 @@
 The program is started as a user of the toys would: from a file that registers them.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

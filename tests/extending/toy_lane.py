@@ -1,7 +1,5 @@
 """Lanes on another machine, which a pool of processes stands for: a file, and one registration."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence

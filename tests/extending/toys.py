@@ -1,7 +1,5 @@
 """A toy of each thing that can be added from outside, and the program with all of them."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@
 A seed gives the same faults in the same order; when they strike depends on the machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -14,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import attrs
 import pytest
@@ -59,7 +57,7 @@ class Place:
     disk: Path
 
     @classmethod
-    def of(cls, folder: Path, disk: Path, seed: int) -> Place:
+    def of(cls, folder: Path, disk: Path, seed: int) -> Self:
         """With the definitions."""
         (folder / "tmp").mkdir(mode=0o700)
         (folder / "cases.py").write_text(DEFINITIONS.replace("SEED", str(seed)))

@@ -1,7 +1,5 @@
 """Accepting a run: what changes in the baseline, what stays, and what is refused."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 
@@ -39,17 +37,6 @@ def first(**counts: int) -> Baseline:
 def counts(baseline: Baseline) -> dict[str, int]:
     """The counts by label."""
     return {case.key.label[0]: case.instructions for case in baseline.cases.values()}
-
-
-def test_a_baseline_is_made_from_a_run() -> None:
-    """Of all that was counted; a second run changes what changed, and adds what is new."""
-    before = first(a=1000, b=2000)
-
-    assert {"a": 1000, "b": 2000} == counts(before)
-    assert {"a": 1500, "b": 2000, "c": 7} == counts(
-        accepted(before, run(a=1500, b=2000, c=7)).after
-    )
-    assert before == accepted(before, run(a=1000, b=2000)).after
 
 
 def test_counts_that_differ_by_noise_stay() -> None:

@@ -1,7 +1,5 @@
 """The baseline file: what is in it, that it lasts, and what a check makes of it."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

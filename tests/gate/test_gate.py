@@ -1,7 +1,5 @@
 """What exceeds a limit: on top of the verdict, and without flickering at the edge."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json
@@ -174,40 +172,36 @@ def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: P
         exceeded_in(path)
 
 
-@pytest.mark.parametrize(
-    ("fail_on", "ratio", "expected"),
-    [
-        (FailOn.SLOWER, 1.05, Level.FAILS),
-        (FailOn.SLOWER, 0.95, Level.FINE),
-        (FailOn.REGRESSION, 1.05, Level.FINE),
-        (FailOn.ANY, 1.05, Level.FINE),
-    ],
-)
-def test_what_is_slower_fails_where_that_is_asked_for(
-    fail_on: FailOn, ratio: float, expected: Level
-) -> None:
-    """Never by default: times are times of one machine."""
+def timed(ratio: float) -> Difference:
+    """A case of the same count whose times in turns have this ratio."""
     paired = attrs.evolve(paired_times((ratio,) * 5), base="default", new="default")
-    timed = counted(BASE, times_s=(1e-6,), paired=paired)
-    found = comparison(difference(timed, timed, verdict=Verdict.SAME))
+    outcome = counted(BASE, times_s=(1e-6,), paired=paired)
+    return difference(outcome, outcome, verdict=Verdict.SAME)
 
-    assert [expected] == [finding.level for finding in apply_limits(found, None, fail_on).findings]
+
+def estimated(cycles: int) -> Difference:
+    """A case of the same count that had 1,000 estimated cycles, and has so many."""
+    base, new = (counted(BASE, cycles=EstimatedCycles("a", (each,) * 3)) for each in (1000, cycles))
+    return difference(base, new, verdict=Verdict.SAME)
 
 
 @pytest.mark.parametrize(
-    ("fail_on", "cycles", "expected"),
+    ("fail_on", "compared", "expected"),
     [
-        (FailOn.CYCLES, 1100, Level.FAILS),
-        (FailOn.CYCLES, 900, Level.FINE),
-        (FailOn.REGRESSION, 1100, Level.FINE),
-        (FailOn.SLOWER, 1100, Level.FINE),
+        (FailOn.SLOWER, timed(1.05), Level.FAILS),
+        (FailOn.SLOWER, timed(0.95), Level.FINE),
+        (FailOn.REGRESSION, timed(1.05), Level.FINE),
+        (FailOn.ANY, timed(1.05), Level.FINE),
+        (FailOn.CYCLES, estimated(1100), Level.FAILS),
+        (FailOn.CYCLES, estimated(900), Level.FINE),
+        (FailOn.REGRESSION, estimated(1100), Level.FINE),
+        (FailOn.SLOWER, estimated(1100), Level.FINE),
     ],
 )
-def test_more_estimated_cycles_fail_where_that_is_asked_for(
-    fail_on: FailOn, cycles: int, expected: Level
+def test_what_is_slower_or_has_more_cycles_fails_where_that_is_asked_for(
+    fail_on: FailOn, compared: Difference, expected: Level
 ) -> None:
-    """Never by default: they are an estimate."""
-    base, new = (counted(BASE, cycles=EstimatedCycles("a", (each,) * 3)) for each in (1000, cycles))
-    found = comparison(difference(base, new, verdict=Verdict.SAME))
+    """Never by default: times are times of one machine, and cycles an estimate."""
+    gate = apply_limits(comparison(compared), None, fail_on)
 
-    assert [expected] == [finding.level for finding in apply_limits(found, None, fail_on).findings]
+    assert [expected] == [finding.level for finding in gate.findings]

@@ -1,7 +1,5 @@
 """Limits: which one holds for a case, and what a file may say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Histories to look at: runs of one case, one build each, whose counts are given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Series: what can be compared stays together, and what cannot is told apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

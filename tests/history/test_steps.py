@@ -1,7 +1,5 @@
 """Steps in series of counts: planted ones are found exactly, whatever noise and outliers do."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -14,9 +12,9 @@ from instruction_counts.history.steps import Step, levels, steps_between
 FLOOR = 10
 
 
-def steps_of(counts: list[int], floor: float = FLOOR) -> tuple[Step, ...]:
+def steps_of(counts: list[int]) -> tuple[Step, ...]:
     """The steps in a series whose counts all have the same noise floor."""
-    return steps_between(levels(counts, [floor] * len(counts)))
+    return steps_between(levels(counts, [FLOOR] * len(counts)))
 
 
 @st.composite

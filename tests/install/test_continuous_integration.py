@@ -1,7 +1,5 @@
 """What continuous integration makes of tests that fail, and of those that fail by chance."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

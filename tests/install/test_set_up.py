@@ -1,7 +1,5 @@
 """What set-up asks pip for."""
 
-from __future__ import annotations
-
 import platform
 import tomllib
 from pathlib import Path

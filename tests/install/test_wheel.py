@@ -1,7 +1,5 @@
 """The wheel as a user has it: installed, without the checkout, used from an empty directory."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,11 +1,8 @@
 """The magic in IPython's own shell, with a fake for the engine; once for real."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re
-import shutil
 import sys
 import types
 from collections.abc import Iterator
@@ -23,6 +20,7 @@ from instruction_counts.execution.events import Silent
 from instruction_counts.notebook.extension import Request, load, parse, split, unload
 from instruction_counts.session.builds import BuildRunner
 from tests.fakes import BUILD, FACTS, FakeEngine, failed
+from tests.real import NEEDS_VALGRIND
 from tests.session.fakes import SETTINGS, fake_engines
 
 
@@ -249,7 +247,7 @@ def cells_of(page: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@NEEDS_VALGRIND
 @pytest.mark.thorough
 def test_the_notebook_of_the_docs(
     shell: InteractiveShell,

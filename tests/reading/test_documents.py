@@ -1,7 +1,5 @@
 """Reading YAML with places: what is read, and the place that each mistake is reported at."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Whole values from files: what comes back, and what is said of everything else."""
 
-from __future__ import annotations
-
 import enum
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Cases as they are defined."""
 
-from __future__ import annotations
-
 import json
 
 import attrs

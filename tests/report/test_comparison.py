@@ -1,7 +1,5 @@
 """A comparison as a document: the answer, what explains it, one line for each case."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -13,19 +11,17 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Layouts, Verdict
-from instruction_counts.analysis.verdicts.sides import side_of
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
-from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report.cases import name_of, selector
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.document import Table
 from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
 from tests.builders import comparison, counted, cpp, difference, side
-from tests.fakes import failed, make_run, paired_times
+from tests.fakes import failed, paired_times
 
 
 def of_one(base: Outcome, new: Outcome) -> Comparison:
@@ -151,7 +147,6 @@ def test_the_next_command_selects_one_case() -> None:
 
 SLOW, FAST = (Times.of([value] * 10, 1) for value in (2e-6, 1e-6))
 OUTPUTS = [Output("i", (TensorValue("z", shape, "float32", "d", 0, ""),)) for shape in ((2,), (3,))]
-CHANGED = attrs.evolve(make_run(), changed_files={"default": ChangedFiles.of(["/torch/a.py"])})
 CONV = Layer("Conv2d", (Use("Net", "a", 17),))
 NET = attrs.evolve(cpp("Net", outcome=counted(34_000)), subject=Model("Net"))
 
@@ -184,10 +179,6 @@ NET = attrs.evolve(cpp("Net", outcome=counted(34_000)), subject=Model("Net"))
             "+5.0% of Net (17 calls)",
         ),
         (
-            compare(side_of(CHANGED, "default", "run 3"), side()),
-            "changed during the run /torch/a.py",
-        ),
-        (
             compare(side(title="3", torch="2.1"), side(title="new", libc="glibc-2")),
             "base: 3 new torch 2.1 (cf30153c) 2.13.0+cpu (cf30153c) C library glibc-2.36 glibc-2",
         ),
@@ -214,6 +205,16 @@ def in_turns(base: int | None, new: int | None, *ratios: float) -> Comparison:
     return of_one(*found)
 
 
+def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
+    """A case with these cycles in each of three layouts, of which data makes ten each time."""
+    cycles = [EstimatedCycles("a", (each,) * 3) for each in (base, new)]
+    metrics = [{"l1_data_misses": each // 10, "mispredictions": 5} for each in (base, new)]
+    return of_one(
+        counted(1000, cycles=cycles[0], metrics=metrics[0]),
+        counted(1000 + more, cycles=cycles[1], metrics=metrics[1]),
+    )
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
@@ -233,26 +234,6 @@ def in_turns(base: int | None, new: int | None, *ratios: float) -> Comparison:
         (in_turns(1000, 1000, 1.0, 1.5), "times: 1 cannot tell"),
         (in_turns(None, None, *[1.05] * 5), "TIMES CHANGED timed in turns time add · C++ +5.00%"),
         (in_turns(None, None, 1.0, 1.5), "1 incomparable times: 1 cannot tell No case"),
-    ],
-)
-def test_times_in_turns_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
-    """They do not change it; where the two disagree, that is said."""
-    assert 1 == " ".join(" ".join(shown(found)).replace("  ", " ").split()).count(said)
-
-
-def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
-    """A case with these cycles in each of three layouts, of which data makes ten each time."""
-    cycles = [EstimatedCycles("a", (each,) * 3) for each in (base, new)]
-    metrics = [{"l1_data_misses": each // 10, "mispredictions": 5} for each in (base, new)]
-    return of_one(
-        counted(1000, cycles=cycles[0], metrics=metrics[0]),
-        counted(1000 + more, cycles=cycles[1], metrics=metrics[1]),
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
         (
             estimated(2000, 2200),
             "in all memory layouts base new change % cycles add · C++ 1,000 1,000 0 0% +10.00%",
@@ -264,8 +245,8 @@ def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
         (estimated(2000, 2001), "estimated cycles: 1 no difference above 2% No case"),
     ],
 )
-def test_estimated_cycles_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
-    """They do not change it."""
+def test_times_and_cycles_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
+    """They do not change it; where times and counts disagree, that is said."""
     assert 1 == " ".join(" ".join(shown(found)).replace("  ", " ").split()).count(said)
 
 

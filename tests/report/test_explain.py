@@ -1,7 +1,5 @@
 """The explanation of a case: on a terminal, in Markdown and as JSON."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What limits make of a comparison, as a document; baselines and their problems likewise."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
@@ -158,15 +156,6 @@ def accepted(old: int, new: int, **fields: int) -> Document:
     )
     before = accept(None, base, Selection()).after
     return report.acceptance_document(accept(before, now, Selection()), pruned=False)
-
-
-def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
-    """What did not change is not shown."""
-    assert [
-        "ACCEPTED    base    new  change        %",
-        "  a · C++  1,000  1,500    +500  +50.00%",
-        "    why  worse; exact difference; +500 kernels",
-    ] == shown(accepted(1000, 1500))
 
 
 def test_what_is_learnt_of_noise_is_reported_too() -> None:

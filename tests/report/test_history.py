@@ -1,7 +1,5 @@
 """Histories as people and programs read them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -54,16 +52,6 @@ def test_the_plot_fits_eighty_columns(counts: list[int | None]) -> None:
     (series,) = all_series(point(count) for count in counts)
 
     assert max(len(line) for line in text_of(series).splitlines()) <= 80
-
-
-def test_a_step_is_reported_with_its_builds_and_causes() -> None:
-    """Between which two, how much, and why."""
-    text = text_of(made([*COUNTS]))
-
-    assert "1,000 → 1,200  +200, +20.00%" in text
-    assert "before  run 8, torch 2.13.0+cpu (cf30153c)" in text
-    assert "after   run 9, torch 2.13.0+cpu (cf30153c)" in text
-    assert "+200 slow_8_9" in text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What people see of models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Operators as documents: their list, what they do not cover, their costs, many sizes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

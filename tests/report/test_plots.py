@@ -1,7 +1,5 @@
 """Plots in plain text."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.analysis.operators import fit

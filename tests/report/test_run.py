@@ -1,7 +1,5 @@
 """What was measured, as people and programs read it: runs, and statements beside each other."""
 
-from __future__ import annotations
-
 import json
 
 import attrs

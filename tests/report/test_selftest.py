@@ -1,25 +1,16 @@
 """What a selftest shows: a row for each case, and a summary."""
 
-from __future__ import annotations
-
 import pytest
 
-from instruction_counts.core.types import Case, Language
+from instruction_counts.core.types import Language
 from instruction_counts.report.selftest import selftest_document
 from instruction_counts.session.selftest import CaseNoise
 from tests.fakes import make_case
+from tests.session.test_selftest import B, noise
 
-A, B = make_case("a"), make_case("b", stmt="x - y")
 C = make_case("c", language=Language.CPP)
 
 LAYOUT = "16.6667%"
-
-
-def noise(
-    *repeats: int | None, layouts: tuple[int | None, ...] = (), case: Case = A, agree: bool = True
-) -> CaseNoise:
-    """What the rounds said of a case."""
-    return CaseNoise(case, repeats, layouts, agree)
 
 
 @pytest.mark.parametrize(

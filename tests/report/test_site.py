@@ -1,7 +1,5 @@
 """A site as files: its pages, what links them, its feed, and what is made again."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Records as torch's own result objects."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -1,7 +1,5 @@
 """An engine that is registered while a test runs, builds to measure on it, and a store."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +8,7 @@ import attrs
 import pytest
 
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
@@ -117,6 +116,17 @@ class FakeRecorder:
         if not all(map(self.accepts, kept)):
             raise self.error
         self.kept, self.state = kept, "interrupted" if interrupted else "complete"
+
+
+@attrs.frozen
+class Given:
+    """Definitions of these cases."""
+
+    given: tuple[Case, ...]
+
+    def cases(self) -> tuple[Case, ...]:
+        """They."""
+        return self.given
 
 
 class Remarks(Silent):

@@ -1,7 +1,5 @@
 """Bisections of builds that are not really measured, and the case that they are about."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import itertools

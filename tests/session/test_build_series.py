@@ -1,7 +1,5 @@
 """Builds that a command of the user makes, and what the store knows of one."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

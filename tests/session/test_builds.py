@@ -1,7 +1,5 @@
 """The one sequence from builds to a run, with fakes for the engines."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds that cannot be checked against a baseline."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

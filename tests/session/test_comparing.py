@@ -1,7 +1,5 @@
 """Comparing sides, with fakes for the engines."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 
@@ -24,18 +22,13 @@ from instruction_counts.session.verification import recount
 from tests.builders import counted, side
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record
-from tests.session.fakes import SETTINGS, fake_engines, runner_of
+from tests.session.fakes import SETTINGS, Given, fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))
 LABEL = ("a",)
 
 
-class Given:
-    """Definitions of the first case alone."""
-
-    def cases(self) -> tuple[Case, ...]:
-        """It."""
-        return CASES[:1]
+GIVEN = Given(CASES[:1])
 
 
 def verdicts(
@@ -132,7 +125,7 @@ def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
     }
     interrupted = {name: FakeEngine({LABEL: [KeyboardInterrupt()]}) for name in used}
     runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
-    request = ComparisonRequest(Given())
+    request = ComparisonRequest(GIVEN)
     with fake_engines(used, layouts=interrupted):
         measured = measure_and_judge(
             *(runner, CASES, request),
@@ -152,7 +145,7 @@ def test_what_an_interrupt_kept_from_being_measured_is_not_missing() -> None:
     used = {"base": FakeEngine(), "new": FakeEngine({("b",): [KeyboardInterrupt()]})}
     with fake_engines(used):
         measured = measure_and_judge(
-            *(runner_of("base", "new"), CASES, ComparisonRequest(Given())),
+            *(runner_of("base", "new"), CASES, ComparisonRequest(GIVEN)),
             lambda sides: compare(*sides.values()),
             None,
         )
@@ -181,7 +174,7 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
         name: side(make_record("a", outcome=counted(count)), engine="fake")
         for name, count in costs.items()
     }
-    request = ComparisonRequest(Given(), settings=SETTINGS, layouts=layouts, stores=False)
+    request = ComparisonRequest(GIVEN, settings=SETTINGS, layouts=layouts, stores=False)
     with fake_engines(engines), LazyStore("/nowhere/runs.db") as runs:
         base, new = (builds.get(name, sides[name]) for name in costs)
         found = compare_sides(

@@ -1,7 +1,5 @@
 """What of a case on CUDA is measured where nothing runs on a device, and why something is not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,7 +1,5 @@
 """Where the instructions of one case go, and the lines of the functions that changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

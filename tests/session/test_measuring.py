@@ -3,8 +3,6 @@
 Tests of the store do that with real faults.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shards that are merged are the run that one job would have measured; others are refused."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

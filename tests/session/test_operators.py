@@ -1,7 +1,5 @@
 """One operator over many sizes."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.session.operators import over_sizes

@@ -1,7 +1,5 @@
 """Times of two builds in turns, with fakes for the engines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,30 +18,11 @@ from instruction_counts.session.sides import LazyStore
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import OK, FakeEngine, failed, make_case, paired_times
-from tests.session.fakes import SETTINGS, fake_engines, runner_of
+from tests.session.fakes import SETTINGS, Given, Remarks, fake_engines, runner_of
 from tests.storage.values import loaded
 
 CASES = (make_case("a"), make_case("b"))
 PAIRED = paired_times((1.25,) * 5, base_s=0.25)
-
-
-class Given:
-    """Definitions of both cases."""
-
-    def cases(self) -> tuple[Case, ...]:
-        """They."""
-        return CASES
-
-
-class Remarks(Silent):
-    """An observer that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.errors: list[str] = []
-
-    def error(self, text: str) -> None:
-        """Keep it."""
-        self.errors.append(text)
 
 
 def answering(*outcomes: Outcome | BaseException) -> MeasureInTurns:
@@ -113,19 +92,18 @@ def test_they_are_stored_with_the_run(tmp_path: Path) -> None:
     assert all(record.outcome.functions is not None for record in stored.cases)
 
 
-def test_a_case_that_failed_on_a_build_is_not_timed() -> None:
-    """There is nothing to compare."""
-    engines = {"base": FakeEngine({("a",): [failed()]}), "new": FakeEngine()}
-    sides, _ = timed(answering(PAIR), engines=engines)
-
-    assert {"base": [None, 0.25], "new": [None, 0.3125]} == medians(sides)
+ONCE = attrs.evolve(CASES[0], timer_args=attrs.evolve(CASES[0].timer_args, kind="once"))
 
 
-def test_a_case_that_runs_once_is_not_timed() -> None:
-    """Blocks of runs are compared, and its second run is another thing."""
-    first, second = CASES
-    once = attrs.evolve(first, timer_args=attrs.evolve(first.timer_args, kind="once"))
-    sides, _ = timed(answering(PAIR), cases=(once, second))
+@pytest.mark.parametrize(
+    ("first", "outcome"), [(CASES[0], failed()), (ONCE, OK)], ids=["failed", "once"]
+)
+def test_a_case_that_failed_on_a_build_or_runs_once_is_not_timed(
+    first: Case, outcome: Outcome
+) -> None:
+    """There is nothing to compare; blocks of runs are, and a second run is another thing."""
+    engines = {"base": FakeEngine({("a",): [outcome]}), "new": FakeEngine()}
+    sides, _ = timed(answering(PAIR), engines=engines, cases=(first, CASES[1]))
 
     assert {"base": [None, 0.25], "new": [None, 0.3125]} == medians(sides)
 
@@ -171,7 +149,9 @@ def test_a_comparison_times_two_builds_in_turns(
     """Where that is wanted, and the engine can; else each has times of its own."""
     engines = {name: FakeEngine({("a",): [counted(1000)]}) for name in ("base", "new")}
     builds = [facts.build for facts in runner_of("base", "new").facts]
-    request = ComparisonRequest(Given(), settings=SETTINGS, stores=False, times_in_turns=in_turns)
+    request = ComparisonRequest(
+        Given(CASES), settings=SETTINGS, stores=False, times_in_turns=in_turns
+    )
     how = answering(PAIR, PAIR) if can else None
     with fake_engines(engines, in_turns=how), LazyStore("/nowhere/runs.db") as runs:
         found = compare_sides(

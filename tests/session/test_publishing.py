@@ -1,13 +1,10 @@
 """What is published: which builds are neighbours, and which runs count."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs
 import pytest
 
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.publishing import PublishedBuild, neighbours, publication_of
 from instruction_counts.storage.store import Store
@@ -73,11 +70,3 @@ def test_a_build_that_is_measured_again_beside_another_one_is_no_news(tmp_path: 
     assert [("run 1, nightly", "run 1, release"), ("run 2, nightly", "run 2, release")] == [
         (new.title, base.title) for new, base in found.bases.items()
     ]
-
-
-def test_a_store_without_the_cases_is_refused(tmp_path: Path) -> None:
-    """With what to do."""
-    with Store(tmp_path / "runs.db") as store:
-        stored(store, [1000])
-        with pytest.raises(UsageError, match="no stored case is selected"):
-            publication_of(Selection(only=("Nothing",)), store)

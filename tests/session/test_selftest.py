@@ -1,7 +1,5 @@
 """Whether counts are exact: the rounds, the chosen cases, and what is kept of them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from instruction_counts.builds.hermetic import sourced_environment
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Instructions, Outcome, Status
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Run
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.session import selftest
@@ -26,15 +24,11 @@ from instruction_counts.session.selftest import (
     run_selftest,
 )
 from instruction_counts.sources.definitions import STANDARD, load
+from tests.builders import counted as costing
 from tests.fakes import FACTS, FakeEngine, failed, make_case, make_record, make_run
 from tests.session.fakes import fake_engines, runner_of
 
 A, B = make_case("a"), make_case("b", stmt="x - y")
-
-
-def costing(per_run: int, *, exact: bool = True) -> Outcome:
-    """A case that was counted."""
-    return Outcome(Status.OK, instructions=Instructions(per_run, exact, windows=()))
 
 
 def run_of(a: Outcome, b: Outcome) -> Run:

@@ -1,7 +1,5 @@
 """What BASE and NEW can be, and stored runs whose database is opened late, or never."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Statements, from what is typed to what is shown; with fakes for the engines."""
 
-from __future__ import annotations
-
 from instruction_counts.domain.work import Statements
 from instruction_counts.session.timing import Timed, time_statements
 from tests.fakes import BUILD, FakeEngine, failed

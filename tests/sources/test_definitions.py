@@ -1,7 +1,5 @@
 """Loading definition files: modules, files, and every mistake that one can hold."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import textwrap

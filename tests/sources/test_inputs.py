@@ -1,7 +1,5 @@
 """Models and inputs as options name them."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.domain.errors import UsageError

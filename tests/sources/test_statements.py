@@ -1,7 +1,5 @@
 """Statements as they are typed, and what becomes of them."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

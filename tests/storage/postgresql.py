@@ -1,7 +1,5 @@
 """A PostgreSQL server for tests, which can be stopped and started."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

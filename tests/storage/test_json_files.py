@@ -1,7 +1,5 @@
 """The one form of a run: everything comes back, and nothing impossible is read."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

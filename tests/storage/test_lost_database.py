@@ -1,7 +1,5 @@
 """A database that fills up, or goes away, in the middle of a run: no result is lost."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Runs made from the types of their fields, so that none can be forgotten."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import tempfile

@@ -210,15 +210,6 @@ def test_what_was_made_from_files_that_are_gone_goes_first(
     assert {"cases": [100, 100, 100, 1], "headers": []} == cache.sizes()
 
 
-def test_kinds_are_counted_apart_and_cleared_together(filled: Path) -> None:
-    """As people are shown them."""
-    cache = Cache(filled)
-    cache.entry("headers", "d", writing("x"))
-    assert {"cases": [100, 100, 100], "headers": [1]} == cache.sizes()
-    cache.clear()
-    assert {"cases": [], "headers": []} == cache.sizes()
-
-
 @pytest.mark.faults
 def test_what_others_put_there_stays(filled: Path) -> None:
     """Files, folders without a lock, and what links lead to."""

@@ -1,7 +1,5 @@
 """Files that can be written, or not, and those that several processes read and replace."""
 
-from __future__ import annotations
-
 import os
 import stat
 import threading

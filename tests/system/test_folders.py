@@ -1,7 +1,5 @@
 """Folders of this program: only its own ones, and those that nobody else can change."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import stat

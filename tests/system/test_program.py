@@ -1,7 +1,5 @@
 """The name that messages call the program by."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.system.program import program_name

@@ -1,7 +1,5 @@
 """What the machine is short of is said in one line, with a remedy."""
 
-from __future__ import annotations
-
 import errno
 import os
 

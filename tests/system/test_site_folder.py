@@ -1,7 +1,5 @@
 """The folder of a site: what changed is written, and nothing of anybody else is touched."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

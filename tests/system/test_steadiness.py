@@ -1,7 +1,5 @@
 """What a machine says of how steady its times are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The channel to a worker process, with small scripts in place of the worker."""
 
-from __future__ import annotations
-
 import os
 import resource
 import sys

@@ -1,7 +1,5 @@
 """The table of tasks: what a worker can be asked to do, and where."""
 
-from __future__ import annotations
-
 import ast
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plugin of pytest, on test files of its own, with a fake engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

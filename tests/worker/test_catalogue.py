@@ -1,7 +1,5 @@
 """What the catalogue script makes of torch's names and sources."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

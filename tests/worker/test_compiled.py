@@ -1,7 +1,5 @@
 """What gets a server ready for what torch compiles, without torch."""
 
-from __future__ import annotations
-
 import contextvars
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The table of what is relied on in CPython."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a case asks of CUDA, heard from stand-ins: kernels by name, and all else by kind."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from types import SimpleNamespace

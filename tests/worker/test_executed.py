@@ -1,7 +1,5 @@
 """What one iteration executes, as the worker sees it in a real Python and a real torch."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 from typing import Any

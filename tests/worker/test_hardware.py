@@ -1,7 +1,5 @@
 """What the processor counts of a case, by a fake of the system calls: many machines have none."""
 
-from __future__ import annotations
-
 import errno
 import os
 import struct

@@ -1,7 +1,5 @@
 """The keeper: whatever a command leaves behind ends with it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

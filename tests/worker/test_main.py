@@ -1,7 +1,5 @@
 """The worker's parts that need neither torch nor a process of their own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

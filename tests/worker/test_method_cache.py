@@ -1,7 +1,5 @@
 """Look-ups on types: seen, and kept apart."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import sys

@@ -1,7 +1,5 @@
 """Taking models apart, in the process of the test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

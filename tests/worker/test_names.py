@@ -4,8 +4,6 @@ The test starts this file as a script: look-ups are those of a whole process, an
 runs tests other threads look up names, too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

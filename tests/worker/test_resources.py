@@ -1,7 +1,5 @@
 """What a statement uses beside instructions, as the worker finds it with a real torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

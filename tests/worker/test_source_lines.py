@@ -1,7 +1,5 @@
 """Functions in files: found by line and name, with the digests of what a build executes."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The worker as a build sees it: its folder, an interpreter, and nothing of this project."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

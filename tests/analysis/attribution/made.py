@@ -1,7 +1,5 @@
 """Costs of functions, drawn at random."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st

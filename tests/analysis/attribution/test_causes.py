@@ -1,7 +1,5 @@
 """What changed a case, in the order in which people look for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,7 +1,5 @@
 """Where the instructions of two sides went: function by function, by layer, and over callers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
@@ -12,7 +10,6 @@ from instruction_counts.analysis.attribution.functions import (
     FunctionDifference,
     difference,
     layer_counts,
-    shown,
     steady_change,
 )
 from instruction_counts.analysis.attribution.layers import Layer
@@ -113,13 +110,6 @@ def test_a_function_with_a_new_parameter_is_the_same_function(
     found = difference(costs_of(base), costs_of(new)).functions
 
     assert expected == [(change.key.name, change.base, change.new) for change in found]
-
-
-def test_amounts_are_shown_with_what_they_need() -> None:
-    """Whole numbers are whole."""
-    amounts = Fraction(1234), Fraction(1, 2), Fraction(10, 3)
-
-    assert ["1,234", "0.5", "3.33"] == list(map(shown, amounts))
 
 
 # Calls

@@ -1,7 +1,5 @@
 """Which layer a function belongs to, by names as Callgrind writes them."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.analysis.attribution.layers import Layer, layer_of

@@ -1,7 +1,5 @@
 """Names of functions and libraries as they are compared and shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Both sides of a case as flame graphs for speedscope."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two sides, case by case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,14 +47,6 @@ def test_what_a_time_budget_skipped_on_either_side_is_not_judged() -> None:
     for pair in ((cut_off, counted), (counted, cut_off)):
         found = compare(*pair)
         assert ((), {key("a"): "60 s"}) == (found.differences, found.skipped_by_budget)
-
-
-@pytest.mark.parametrize("facts", [{"allocator": "steady"}, {"engine": "timer"}])
-def test_another_allocator_or_engine_makes_counts_incomparable(facts: dict[str, str]) -> None:
-    """The one is part of every count, and the reference engine counts cold code."""
-    other = spending({"same": 1000}, **facts)
-
-    assert Verdict.INCOMPARABLE is verdicts(compare(BASE, other))["same"]
 
 
 def test_what_is_known_of_the_noise_of_either_build_counts() -> None:

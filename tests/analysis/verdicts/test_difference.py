@@ -1,7 +1,5 @@
 """The verdict on a case: what counts as a change, and what as noise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -284,9 +282,6 @@ def test_base_is_known_to_reach_further_than_it_was_counted() -> None:
     difference = judge_verified(judged(10_000, 10_100), layouts)
 
     assert (AMBIGUOUS, 60, 100) == (said(difference), difference.noise, difference.change)
-
-
-OVERLAPPING = Layouts((10_030, 10_070, 9_990), (10_080, 10_020, 10_110))
 
 
 @pytest.mark.parametrize(

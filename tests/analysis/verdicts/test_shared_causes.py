@@ -1,7 +1,5 @@
 """The few causes that explain most of a comparison."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,15 +1,11 @@
 """The two sides of a comparison, and what differs between their builds besides their code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from instruction_counts.analysis.verdicts.sides import disagreements, narrowed, side_of
-from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.selection import Selection
-from tests.builders import cpp, side
+from instruction_counts.analysis.verdicts.sides import disagreements, side_of
+from tests.builders import side
 from tests.fakes import make_record, make_run
 
 
@@ -20,15 +16,6 @@ def test_a_side_holds_the_records_of_one_build() -> None:
 
     assert [[("a",), ("b",)], [("a",)]] == [[key.label for key in made.records] for made in sides]
     assert records[0].key in sides[1].records
-
-
-def test_the_selected_cases_of_a_side_are_kept() -> None:
-    """There has to be one."""
-    both = side(cpp("a", outcome=1), cpp("b", outcome=1))
-
-    assert [("a",)] == [key.label for key in narrowed(both, Selection(only=("a",))).records]
-    with pytest.raises(UsageError, match="run 2 contains no selected case"):
-        narrowed(both, Selection(only=("c",)))
 
 
 @pytest.mark.parametrize(

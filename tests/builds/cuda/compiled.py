@@ -1,7 +1,5 @@
 """One stand-in, compiled as the program compiles it, with every warning an error."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

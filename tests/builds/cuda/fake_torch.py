@@ -1,7 +1,5 @@
 """A torch of two functions: its library needs some of CUDA's, as the libraries of a real one do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.engines.compiled_c import compile_c
@@ -38,7 +36,7 @@ library = ctypes.CDLL(os.path.join(os.path.dirname(__file__), "lib", "libtorch_c
 """
 
 
-def make_fake_torch(folder: Path, cuda: str = "13.2") -> Path:
+def make_fake_torch(folder: Path) -> Path:
     """A package ``torch`` in ``folder``; returns the folder of its libraries.
 
     CUDA's libraries are there only while it is linked.
@@ -59,7 +57,7 @@ def make_fake_torch(folder: Path, cuda: str = "13.2") -> Path:
     for path in linked.iterdir():
         path.unlink()
     (folder / "torch" / "__init__.py").write_text(_PACKAGE, encoding="utf-8")
-    text = f"__version__ = '2.15.0'\ncuda: str = '{cuda}'\n"
+    text = "__version__ = '2.15.0'\ncuda: str = '13.2'\n"
     (folder / "torch" / "version.py").write_text(text, encoding="utf-8")
     return libraries
 

@@ -1,7 +1,5 @@
 """What the stand-in for CUDA's runtime answers: one device, memory that can run out, graphs."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 from collections.abc import Callable

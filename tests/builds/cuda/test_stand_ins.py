@@ -1,7 +1,5 @@
 """Stand-ins for CUDA's libraries: made once, loaded in their place, loud where one is missing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -83,18 +81,17 @@ def test_a_library_without_any_stand_in_is_loaded_all_the_same(
     assert "needs ncclSend, which has no stand-in" in called("send", libraries, made).stderr
 
 
-def test_the_failure_of_a_case_is_what_it_needs() -> None:
-    """And no exit code, which would tell nobody anything."""
-    output = "noise\nneeds cusolverDnSgetrf, which has no stand-in\n"
-
-    assert "needs cusolverDnSgetrf, which has no stand-in" == ending(NO_STAND_IN, output).message
-
-
-def test_a_case_that_leaves_with_that_code_by_itself_has_ended(made: StandIns) -> None:
-    """Only what a stand-in says is believed."""
-    del made
-
-    assert f"the process ended with exit code {NO_STAND_IN}" == ending(NO_STAND_IN, "x").message
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("noise\nneeds cusolver, which has no stand-in\n", "needs cusolver, which has no stand-in"),
+        # A case can leave with that code by itself.
+        ("x", f"the process ended with exit code {NO_STAND_IN}"),
+    ],
+)
+def test_the_failure_of_a_case_is_what_it_needs(output: str, message: str) -> None:
+    """And no exit code, which would tell nobody anything; only what a stand-in says is believed."""
+    assert message == ending(NO_STAND_IN, output).message
 
 
 def test_they_are_compiled_once(libraries: Path, cache: Cache, made: StandIns) -> None:
@@ -105,20 +102,20 @@ def test_they_are_compiled_once(libraries: Path, cache: Cache, made: StandIns) -
     assert (made, before) == (again, cache.sizes())
 
 
-def test_another_version_is_another_entry(libraries: Path, cache: Cache, made: StandIns) -> None:
-    """What a library says that it is decides what torch asks it for."""
-    other = stand_ins(libraries, Versions("13.2", "9.27.0"), GCC, cache)
-
-    assert made.paths != other.paths
-
-
-def test_they_are_the_same_to_a_fingerprint_whatever_torch_needs(
+def test_another_version_is_another_entry_and_the_same_to_a_fingerprint(
     libraries: Path, cache: Cache, made: StandIns
 ) -> None:
-    """Two builds of torch are compared: what tells them apart is not of our making."""
-    other = stand_ins(libraries, Versions("13.0"), GCC, cache)
+    """What a library says that it is decides what torch asks it for.
 
-    assert made.identity == other.identity
+    Two builds of torch are compared: what tells them apart is not of our making.
+    """
+    other, older = (
+        stand_ins(libraries, versions, GCC, cache)
+        for versions in (Versions("13.2", "9.27.0"), Versions("13.0"))
+    )
+
+    assert made.paths != other.paths
+    assert made.identity == other.identity == older.identity
 
 
 def test_another_device_is_another_to_a_fingerprint(
@@ -130,22 +127,22 @@ def test_another_device_is_another_to_a_fingerprint(
     assert made.identity != stand_ins(libraries, Versions("13.2"), GCC, cache, device).identity
 
 
-def test_another_generation_of_cuda_is_refused_with_the_remedy(
-    libraries: Path, cache: Cache
+@pytest.mark.parametrize(
+    ("cuda", "compiler", "message", "remedy"),
+    [
+        # Its structures are laid out in another way.
+        ("12.8", GCC, r"CUDA 12\.8; stand-ins are for CUDA 13", "Install a torch"),
+        ("13.2", "", "need a C compiler", "apt-get install gcc"),
+    ],
+)
+def test_a_build_that_can_have_none_is_refused_with_the_remedy(
+    libraries: Path, cache: Cache, cuda: str, compiler: str, message: str, remedy: str
 ) -> None:
-    """Its structures are laid out in another way."""
-    with pytest.raises(BuildError, match=r"CUDA 12\.8; stand-ins are for CUDA 13") as caught:
-        stand_ins(libraries, Versions("12.8"), GCC, cache)
+    """One of another generation of CUDA, or without a C compiler."""
+    with pytest.raises(BuildError, match=message) as caught:
+        stand_ins(libraries, Versions(cuda), compiler, cache)
 
-    assert "Install a torch" in caught.value.remedy
-
-
-def test_a_build_without_a_c_compiler_is_told_so(libraries: Path, cache: Cache) -> None:
-    """With the package that has one."""
-    with pytest.raises(BuildError, match="need a C compiler") as caught:
-        stand_ins(libraries, Versions("13.2"), "", cache)
-
-    assert "apt-get install gcc" == caught.value.remedy
+    assert remedy in caught.value.remedy
 
 
 def test_torch_without_its_cuda_libraries_is_asked_with_stand_ins(

@@ -1,7 +1,5 @@
 """The runtime ``compiled``: the text that it makes of definitions."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts

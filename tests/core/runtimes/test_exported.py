@@ -1,7 +1,5 @@
 """The runtime ``exported``: the text that it makes of definitions."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

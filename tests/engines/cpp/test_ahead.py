@@ -1,7 +1,5 @@
 """Compiling before a lane asks for it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

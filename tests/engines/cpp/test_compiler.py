@@ -32,6 +32,7 @@ from instruction_counts.engines.cpp.source import (
 )
 from instruction_counts.system.cache import Cache
 from tests.fakes import BUILD, FACTS
+from tests.process import executable
 
 CLANG = find_compiler(attrs.evolve(BUILD, compiler="clang"))
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
@@ -96,10 +97,8 @@ def compiler(facts: BuildFacts, tmp_path_factory: pytest.TempPathFactory) -> Com
 
 def scripted(facts: BuildFacts, folder: Path, script: str) -> BuildFacts:
     """The build with a compiler that runs a line of shell before it becomes g++."""
-    path = folder / "g++"
-    path.write_text(f'#!/bin/sh\n{script}\nexec {facts.compiler.path} "$@"\n')
-    path.chmod(0o755)
-    return attrs.evolve(facts, compiler=attrs.evolve(facts.compiler, path=str(path)))
+    path = executable(folder / "g++", f'{script}\nexec {facts.compiler.path} "$@"')
+    return attrs.evolve(facts, compiler=attrs.evolve(facts.compiler, path=path))
 
 
 def logging(facts: BuildFacts, folder: Path) -> tuple[BuildFacts, Callable[[], list[str]]]:

@@ -1,7 +1,5 @@
 """C++ that also tells what it computes."""
 
-from __future__ import annotations
-
 import pytest
 
 from instruction_counts.engines.cpp.output_source import declared, with_output

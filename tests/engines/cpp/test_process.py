@@ -1,7 +1,5 @@
 """Compilers end with what waits for them, and what they say is a failure."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -13,6 +11,7 @@ import pytest
 from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.engines.cpp.process import CompilerProcesses, diagnosis
 from instruction_counts.engines.cpp.source import CppSource
+from tests.process import executable
 from tests.waiting import ends_soon
 
 HANGING = """
@@ -22,10 +21,7 @@ case "$*" in *c++-header*) sleep 600 & echo $! > child; echo $$ > own; wait ;; e
 
 def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> None:
     """Nobody else knows of it: it runs in a session of its own, which Ctrl-C does not reach."""
-    compiler = tmp_path / "g++"
-    compiler.write_text(f"#!/bin/sh\n{HANGING}")
-    compiler.chmod(0o755)
-
+    compiler = executable(tmp_path / "g++", HANGING)
     commands = CompilerProcesses(os.environ, timeout_s=600)
 
     def interrupt() -> None:
@@ -38,7 +34,7 @@ def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> No
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        commands.run([str(compiler), "-x", "c++-header", "prelude.hpp"], tmp_path)
+        commands.run([compiler, "-x", "c++-header", "prelude.hpp"], tmp_path)
     thread.join()
     signal.signal(signal.SIGINT, before)
 

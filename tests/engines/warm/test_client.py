@@ -1,7 +1,5 @@
 """Commands and the process that holds servers for them; no server is started here."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

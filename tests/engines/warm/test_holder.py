@@ -1,7 +1,5 @@
 """Holders, with a small script in place of the worker."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

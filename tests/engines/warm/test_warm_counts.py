@@ -1,11 +1,7 @@
 """Servers that outlive their command: real Valgrind and torch."""
 
-from __future__ import annotations
-
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,44 +9,29 @@ import pytest
 
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import probe
-from instruction_counts.core.types import (
-    AutogradMode,
-    AutoLabels,
-    Case,
-    Language,
-    RuntimeMode,
-    TimerArgs,
-)
+from instruction_counts.core.api import GroupedStmts
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.engines.warm.client import WarmServers, holders, known_or_probed, told
 from instruction_counts.system.cache import Cache
-from tests.cores import lent
+from tests import real
 from tests.fakes import make_case
+from tests.real import NEEDS_VALGRIND_AND_COMPILER
 from tests.waiting import below, ends_soon
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.thorough,
-    pytest.mark.skipif(
-        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILER]
 
 BUILD = default_build()
 CASES = {
     "fails": make_case("bad", stmt="torch.no_such_thing"),
     "python": make_case("add", stmt="torch.ones(4, 4) + 1"),
-    "c++": Case(
-        ("add",),
-        AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.CPP),
-        TimerArgs("auto z = torch::ones({4, 4}) + 1;", language=Language.CPP),
-    ),
+    "c++": materialize({("add",): GroupedStmts(None, "auto z = torch::ones({4, 4}) + 1;")})[0],
 }
 
 
@@ -67,18 +48,11 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def measured(cases: Mapping[str, Case], *, keeps_servers: bool = True) -> dict[str, Outcome]:
     """Each case, as one command measures it."""
     facts = known_or_probed(BUILD, 300)
-    compiler = Compiler(facts, Cache(), environment(BUILD))
-    profile = Profile(keeps_servers=keeps_servers, min_run_time_s=0.01)
-    engine = ForkEngine(facts, compiler, profile, print)
-    outcomes = {}
-    try:
-        for name, case in cases.items():
-            with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
-                order = WorkOrder(case, BUILD, times=name != "fails", executed=True)
-                outcomes[name] = engine.measure(order, cores, Path(folder))
-    finally:
-        engine.close()
-    return outcomes
+    orders = {
+        name: WorkOrder(case, BUILD, times=name != "fails", executed=True)
+        for name, case in cases.items()
+    }
+    return real.measured(facts, Cache(), orders, keeps_servers=keeps_servers)
 
 
 def counts_in(outcomes: Mapping[str, Outcome]) -> dict[str, int | None]:

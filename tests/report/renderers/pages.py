@@ -1,7 +1,5 @@
 """Documents that have everything a page can show."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.report.document import (

@@ -1,7 +1,5 @@
 """Two sides as one tree: nothing is lost, however stacks recur and however many there are."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,13 +1,11 @@
 """Pages in a real browser: from disk, without a request, by mouse and keyboard."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -70,20 +68,28 @@ class Opened:
 
 
 @pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    """Opens a document as a page."""
+def open_path(browser: Any) -> Iterator[Any]:
+    """Opens a page from disk, in a window of some width and a scheme of colours."""
     with contextlib.ExitStack() as pages:
 
-        def opened(text: str = "mm", *, width: int = 1280, scheme: str = "light") -> Opened:
-            path = tmp_path / "report.html"
-            path.write_text(html.render(document(text)), encoding="utf-8", errors="replace")
+        def opened(*where: Any, width: int = 1280, scheme: str = "light") -> Opened:
             size = {"width": width, "height": 900}
-            page = pages.enter_context(
-                contextlib.closing(browser.new_page(viewport=size, color_scheme=scheme))
-            )
-            return Opened(page, path)
+            page = browser.new_page(viewport=size, color_scheme=scheme)
+            return Opened(pages.enter_context(contextlib.closing(page)), *where)
 
         yield opened
+
+
+@pytest.fixture
+def open_page(open_path: Any, tmp_path: Path) -> Any:
+    """Opens a document as a page."""
+
+    def opened(text: str = "mm", **how: Any) -> Opened:
+        path = tmp_path / "report.html"
+        path.write_text(html.render(document(text)), encoding="utf-8", errors="replace")
+        return cast("Opened", open_path(path, **how))
+
+    return opened
 
 
 def names(opened: Opened) -> list[str]:
@@ -187,19 +193,14 @@ READY = {"case": ".chart .main-svg"}
 
 
 @pytest.fixture
-def open_site(browser: Any, site: Path) -> Iterator[Any]:
+def open_site(open_path: Any, site: Path) -> Any:
     """Opens a kind of page of the site."""
-    with contextlib.ExitStack() as pages:
 
-        def opened(kind: str, *, width: int = 1280, scheme: str = "light") -> Opened:
-            (path,) = site.glob(PAGES.get(kind, kind))
-            size = {"width": width, "height": 900}
-            page = pages.enter_context(
-                contextlib.closing(browser.new_page(viewport=size, color_scheme=scheme))
-            )
-            return Opened(page, path, READY.get(kind, "main"), site)
+    def opened(kind: str, **how: Any) -> Opened:
+        (path,) = site.glob(PAGES[kind])
+        return cast("Opened", open_path(path, READY.get(kind, "main"), site, **how))
 
-        yield opened
+    return opened
 
 
 @pytest.mark.parametrize("kind", PAGES)

@@ -1,7 +1,5 @@
 """One document in every form, as short literal texts."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,20 +1,12 @@
 """Short ways to make layers, traces and records of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs
 
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import AutogradMode, Language
-from instruction_counts.domain.outcomes import (
-    Instructions,
-    Outcome,
-    Status,
-    Times,
-    Window,
-)
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.sources.inputs import ModelSource
 from instruction_counts.sources.models.layers import (
@@ -23,6 +15,7 @@ from instruction_counts.sources.models.layers import (
     ModelTrace,
     Result,
 )
+from tests.builders import counted
 from tests.fakes import make_record
 
 IMAGE = LayerInput("x", (1, 3, 8, 8), "float32")
@@ -63,13 +56,8 @@ def make_trace(name: str, *calls: tuple[ModelLayer, str], **fields: Any) -> Mode
 
 def cost(instructions: int | None, time_s: float | None = None) -> Outcome:
     """A case that costs so much."""
-    counted = (
-        None
-        if instructions is None
-        else Instructions(instructions, exact=True, windows=(Window(1, instructions),))
-    )
-    times = None if time_s is None else Times.of([time_s], 1)
-    return Outcome(Status.OK, counted, times)
+    outcome = counted(instructions or 0, times_s=() if time_s is None else (time_s,))
+    return outcome if instructions is not None else attrs.evolve(outcome, instructions=None)
 
 
 def layer_record(

@@ -1,7 +1,5 @@
 """What is written is executed: by torch, in the process of the test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,12 +11,11 @@ from instruction_counts.sources.inputs import ModelSource
 from instruction_counts.sources.models.layers import TraceMode, read_trace, unique_layers
 from instruction_counts.sources.models.writer import definition_file
 from tests.fixtures.models import small_models
+from tests.worker.test_models import IMAGE, WORDS, request
 from worker import models
 
 FIXTURES = Path(small_models.__file__).parent
 ROW = {"name": None, "shape": [3], "dtype": "float32", "high": None}
-IMAGE = {"name": None, "shape": [2, 4, 8, 8], "dtype": "float32", "high": None}
-WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
 
 
 @pytest.mark.parametrize(
@@ -46,16 +43,8 @@ def test_each_case_can_be_repeated(
     monkeypatch.chdir(FIXTURES)
     monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", True)
     source = ModelSource("Net", f"small_models:{factory}")
-    answer = models.trace(
-        {
-            "model": source.target,
-            "inputs": specs,
-            "level": mode.level,
-            "training": mode.training,
-            "backward": mode.backward,
-            "real_data": False,
-        }
-    )
+    asked = {"level": mode.level, "training": mode.training, "backward": mode.backward}
+    answer = models.trace(request(factory, *specs, **asked))
     trace = read_trace(source, answer)
     path = tmp_path / "generated.py"
     path.write_text(definition_file([trace], unique_layers([trace]), mode, [], tmp_path))

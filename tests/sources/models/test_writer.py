@@ -1,7 +1,5 @@
 """The definition file that models become."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

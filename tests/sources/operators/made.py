@@ -1,7 +1,5 @@
 """Short ways to make calls of operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from instruction_counts.sources.operators.calls import Call, Overrides, calls

@@ -1,7 +1,5 @@
 """Calls: variants and overrides."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a build tells of its operators, and that it is asked but once."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

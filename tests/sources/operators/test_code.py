@@ -1,7 +1,5 @@
 """The code of calls: values that are drawn, and calls in Python and C++."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

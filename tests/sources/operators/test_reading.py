@@ -1,7 +1,5 @@
 """Files of operators: what an entry may say, and the place that each mistake is reported at."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sizes: ranges, and shapes with N in them."""
 
-from __future__ import annotations
-
 import math
 
 import attrs

@@ -1,7 +1,5 @@
 """Which operators are asked for, and what in place of what their entries say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

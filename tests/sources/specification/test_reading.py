@@ -1,7 +1,5 @@
 """Specifications: what they give, and every mistake with its place."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

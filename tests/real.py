@@ -1,0 +1,38 @@
+"""What is measured for real: with Valgrind, a compiler and torch, on servers made for a test."""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.system.cache import Cache
+from tests.cores import lent
+
+NEEDS_VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+NEEDS_VALGRIND_AND_COMPILER = pytest.mark.skipif(
+    not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
+)
+
+
+def measured(
+    facts: BuildFacts, cache: Cache, orders: Mapping[str, WorkOrder], *, keeps_servers: bool = False
+) -> dict[str, Outcome]:
+    """What becomes of each order, one after the other, on a fork engine of their own."""
+    compiler = Compiler(facts, cache, environment(facts.build))
+    profile = Profile(keeps_servers=keeps_servers, min_run_time_s=0.01)
+    outcomes = {}
+    with contextlib.closing(ForkEngine(facts, compiler, profile, print)) as engine:
+        for name, order in orders.items():
+            with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
+                outcomes[name] = engine.measure(order, cores, Path(folder))
+    return outcomes
