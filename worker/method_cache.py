@@ -14,6 +14,9 @@ another entry takes its slot, so the next one lies elsewhere and has another slo
 nothing, an older one of its kind, or evicts what a statement needs. Such names get memory that
 always leads to one slot of their own, and each frees the one before.
 
+A type can be changed in each iteration, as Dynamo changes a counter in a class, and gets a version
+more each time. What is looked up on it takes one slot after the other: the next ones are kept free.
+
 Standard library only, like `worker.main`, which loads this. What is relied on in CPython is stated
 in `worker.cpython`.
 """
@@ -25,7 +28,7 @@ import ctypes
 import random
 import sys
 from collections import Counter, defaultdict
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .cpython import (
     ENTRY_WORDS,
@@ -42,14 +45,20 @@ A name lies where the interned string does (0), or as many bytes behind ``None``
 strings of its own that are not the interned ones. One that is made anew lies anywhere (-1).
 """
 _ANYWHERE = -1
+_CHANGED = ("builtins", "")
+"""In place of a type that is changed in each iteration: none has that name."""
 
 _FACTS = facts()
 _ENTRY = ctypes.c_uint64 * ENTRY_WORDS
+_ENTRIES = _ENTRY * SLOTS  # made once: a type that is made anew would look like one that is changed
 _VERSION_OFFSET = _FACTS.version_offset if _FACTS else 0
 _NOWHERE = "instruction_counts_has_no_such_name"
 ROUNDS = 4
 # With 400 look-ups in the table, one type of 20 names finds room in every eighth place.
-_MOST_TRIES = 200
+_MOST_TRIES = 500
+_VERSIONS_AHEAD = 256
+"""Whose slots are kept free for types that are changed; all windows need half as many at most."""
+_MOST_ROUNDS = 8
 _PROBES = 8
 
 _BYTES_OF_SLOTS = 8 * SLOTS
@@ -105,22 +114,35 @@ class MethodCache:
         """
         names: Dict[type, Set[int]] = defaultdict(set)
         anew: List[Tuple[type, str]] = []
-        if self.can_move and any((row[0], row[1]) not in self._types for row in lookups):
+        known = {*self._types, _CHANGED}
+        if self.can_move and any((row[0], row[1]) not in known for row in lookups):
             self._types = _by_name(_classes())  # a setup can make types
+        changed = {_address(row[2], row[3]) >> 3 for row in lookups if (row[0], row[1]) == _CHANGED}
         for module, qualified, name, offset in lookups:
             for found in self._types.get((module, qualified), ()):
                 if offset == _ANYWHERE:
                     anew.append((found, name))
                 else:
                     names[found].add(_address(name, offset) >> 3)
-        taken: Set[int] = set()
+        # What gets new versions takes some of those that were ahead.
+        for _ in range(_MOST_ROUNDS if changed else 1):
+            first = _newest_version() if changed else 0
+            ahead = range(first, first + _VERSIONS_AHEAD)
+            taken = {(version ^ name) % SLOTS for version in ahead for name in changed}
+            left = self._separate(names, taken)
+            if not changed or _newest_version() - first <= _VERSIONS_AHEAD // 2:
+                break
+        self._give_room(anew, taken)
+        return left
+
+    def _separate(self, names: Mapping[type, Set[int]], taken: Set[int]) -> int:
+        """Keep ``names`` apart from each other, and from ``taken``, to which they are added."""
         left = 0
         # A new version of a type is one of its subclasses, too: bases come first.
         for each in sorted(names, key=lambda one: len(one.__mro__)):
             slots = self._moved(each, names[each], taken)
             left += len(names[each]) - len(slots - taken)
             taken |= slots
-        self._give_room(anew, taken)
         return left
 
     def _give_room(self, anew: Sequence[Tuple[type, str]], taken: Set[int]) -> None:
@@ -182,19 +204,23 @@ class Lookups:
         """Read what has been looked up since."""
         if self._table is None:
             return
-        entries = (_ENTRY * SLOTS).from_buffer_copy(self._table)
-        now = (_ENTRY * SLOTS).from_buffer(self._table)
+        entries, now = _ENTRIES.from_buffer_copy(self._table), _ENTRIES.from_buffer(self._table)
         types = {_version_now(each): each for each in self._classes}
         types.pop(0, None)
         # All were without a version before the first round; the others looked nothing up in it.
         self._classes = [*types.values()]
         for slot, (version, name, _) in enumerate(entries):
             found = types.get(version & 0xFFFFFFFF)
-            # What was evicted since may be gone.
-            if name and found is not None and now[slot][1] == name:
-                text = _reference(name)
-                self._seen.add((*_name_of(found), text, _offset_of(text)))
+            # An empty slot has no version, and what was evicted since may be gone.
+            if not version & 0xFFFFFFFF or not name or now[slot][1] != name:
+                continue
+            text = _reference(name)
+            offset = _offset_of(text)
+            if found is not None:
+                self._seen.add((*_name_of(found), text, offset))
                 self._looked_up[id(found)] = found
+            elif offset != _ANYWHERE:
+                self._seen.add((*_CHANGED, text, offset))
 
     def rows(self) -> List[Lookup]:
         """What was seen, in a fixed order, but for what belongs to the observers."""
@@ -215,6 +241,15 @@ def _can_move() -> bool:
 
 def _version_now(each: type) -> int:
     return ctypes.c_uint32.from_address(id(each) + _VERSION_OFFSET).value
+
+
+def _newest_version() -> int:
+    """A version that no type had before: later ones are larger."""
+
+    class Probe:
+        pass
+
+    return _version(Probe)
 
 
 def _version(each: type) -> int:
@@ -303,7 +338,7 @@ def _table() -> Optional[Any]:
     address, times = max(found.items(), key=lambda item: item[1], default=(0, 0))
     if times <= _PROBES // 2:
         return None
-    return (ctypes.c_char * (SLOTS * ctypes.sizeof(_ENTRY))).from_address(address)
+    return (ctypes.c_char * ctypes.sizeof(_ENTRIES)).from_address(address)
 
 
 def _candidates() -> Iterator[int]:

@@ -277,6 +277,20 @@ def test_the_first_blocks_of_a_window_lie_where_they_have_to(library: Library) -
     library.free(*found[70], *found[200])
 
 
+def test_such_blocks_are_the_same_in_each_window(library: Library) -> None:
+    """In whatever order they were freed, among others of their size: code looks at addresses."""
+    library.c.steady_allocate_at(*map(ctypes.c_uint64, (300, 48, 32768)))
+    found = []
+    for order in ((4, 0, 2, 1, 3), (0, 1, 2, 3, 4)):
+        library.c.steady_count_begin()
+        found.append([library.get("malloc", 300) for _ in range(5)])
+        library.c.steady_count_end()
+        library.free(*(found[-1][at] for at in order))
+        library.free(*[library.get("malloc", 300) for _ in range(100)])
+
+    assert found[0] == found[1] == sorted(found[0])
+
+
 @pytest.mark.parametrize("size", [1, 1024])
 def test_a_window_begins_with_the_lowest_blocks(library: Library, size: int) -> None:
     """However the window before freed them."""

@@ -48,6 +48,12 @@ class Awkward(type):
         raise RuntimeError
 
 
+class Changed:
+    """Changed while it is used."""
+
+    number = 0
+
+
 def slots(lookups: list[method_cache.Lookup]) -> Counter[int]:
     """How many of ``lookups``, on types of this file, have each slot of the table."""
     return Counter(
@@ -109,6 +115,29 @@ def test_a_name_that_is_made_anew_gets_memory_whose_slot_is_free() -> None:
     assert (64 + 15) // 16 * 16 == size
     assert 8 * 4096 == distance
     assert (method_cache._version(Base) ^ remainder >> 3) % 4096 not in slots(others)
+
+
+def test_a_type_that_is_changed_after_its_look_up_is_seen_as_such() -> None:
+    """Its version is no type's by then."""
+    lookups = Lookups()
+    lookups.begin()
+    Changed.number += 1
+    lookups.end()
+
+    assert ("builtins", "", "number", 0) in lookups.rows()
+
+
+def test_a_type_that_is_changed_finds_its_next_slots_free() -> None:
+    """Those of the versions that it gets in all windows."""
+    others = [(HERE, "Base", f"name_{number}", 0) for number in range(20)]
+    MethodCache().separate([*others, ("builtins", "", "number", 0)])
+    newest = method_cache._newest_version()
+    next_slots = {
+        (version ^ method_cache._address("number", 0) >> 3) % 4096
+        for version in range(newest, newest + 128)
+    }
+
+    assert not next_slots & {*slots(others)}
 
 
 def test_look_ups_that_share_a_slot_are_separated() -> None:

@@ -65,7 +65,8 @@ enum {
     ASIDE_BYTES = 16 << 20,
     ASIDE_BLOCKS = 64,
     PLACES = 16,                     /* for steady_allocate_at() */
-    BLOCKS_PLACED = 64,              /* at a time */
+    BLOCKS_PLACED = 64,
+    BLOCKS_SEARCHED = 4096,          /* for those that were placed: they were freed last */
     BLOCKS_ORDERED = 64,             /* of each small class, before a window */
     CHUNK_BYTES = 64 << 20,          /* address space taken from the system at a time */
     MAPPING_UNIT = 4096
@@ -470,7 +471,7 @@ void steady_order_blocks(void)
 /* Where blocks lie that a window takes first, by list. */
 static struct place {
     uint32_t list;
-    uintptr_t remainder, distance;
+    uintptr_t remainder, distance, first; /* 0: none was made yet */
 } places[PLACES];
 static size_t known_places;
 
@@ -479,18 +480,51 @@ static size_t known_places;
 void steady_allocate_at(uint64_t size, uint64_t remainder, uint64_t distance)
 {
     if (known_places < PLACES)
-        places[known_places++] = (struct place){class_of(size), remainder, distance};
+        places[known_places++] = (struct place){class_of(size), remainder, distance, 0};
+}
+
+static void make_place(struct place *place)
+{
+    uintptr_t first = reserve(place->distance, BLOCKS_PLACED + 1, place->distance);
+    place->first = first ? first + place->remainder : 0;
+    for (uintptr_t i = BLOCKS_PLACED; first && i-- > 0;) {
+        struct block *block = (struct block *)(place->first + i * place->distance);
+        header_of(block)->list = place->list;
+        push(mine, place->list, block);
+    }
+}
+
+/* Puts the free blocks of a place first in their list again, by address. They are the same in all
+ * windows: code that looks at addresses would find others in each. */
+static void bring_forward(const struct place *place)
+{
+    struct block *found[BLOCKS_PLACED] = {NULL}, **link = &mine->of[place->list].head;
+    for (size_t seen = 0; *link && seen < BLOCKS_SEARCHED; seen++) {
+        uintptr_t behind = (uintptr_t)*link - place->first;
+        if (behind < BLOCKS_PLACED * place->distance && behind % place->distance == 0) {
+            found[behind / place->distance] = *link;
+            *link = (*link)->next;
+        } else {
+            link = &(*link)->next;
+        }
+    }
+    struct block *rest = mine->of[place->list].head;
+    for (size_t i = BLOCKS_PLACED; i-- > 0;) {
+        if (found[i]) {
+            found[i]->next = rest;
+            rest = found[i];
+        }
+    }
+    mine->of[place->list].head = rest;
 }
 
 static void place_blocks(void)
 {
-    for (const struct place *to = places; mine && to < places + known_places; to++) {
-        uintptr_t first = reserve(to->distance, BLOCKS_PLACED + 1, to->distance);
-        for (uintptr_t i = BLOCKS_PLACED; first && i-- > 0;) {
-            struct block *block = (struct block *)(first + i * to->distance + to->remainder);
-            header_of(block)->list = to->list;
-            push(mine, to->list, block);
-        }
+    for (struct place *place = places; mine && place < places + known_places; place++) {
+        if (place->first)
+            bring_forward(place);
+        else
+            make_place(place);
     }
 }
 
