@@ -37,16 +37,21 @@ _NAMED = 2
 
 
 def of_case(difference: Difference, shared: SharedCauses | None = None) -> tuple[str, ...]:
-    """The first causes of a case; none where they are not known.
+    """The first causes of a case, in their order; none where they are not known.
 
-    What leads the comparison is called by its letter and name.
+    What leads the comparison is called by its letter and name. It comes last where it is none of
+    the largest of the case.
     """
-    key, own, references = difference.key, difference.causes, []
+    key, references = difference.key, dict[str, LeadingCause]()
     for letter, leading in _lettered(shared) if shared else ():
         if key in leading.keys:
-            references.append(f"{letter} {title(leading.members[0].first).rpartition(' ')[2]}")
-            own = tuple(cause for cause in own if not leading.has(key, cause))
-    return (*references, *texts(own[: max(0, CAUSES - len(references))]))
+            name = title(leading.members[0].first).rpartition(" ")[2]
+            references[f"{letter} {name}"] = leading
+    own = (
+        next((name for name, leading in references.items() if leading.has(key, cause)), text(cause))
+        for cause in difference.causes
+    )
+    return tuple(dict.fromkeys([*own, *references]))[:CAUSES]
 
 
 def _lettered(shared: SharedCauses) -> Iterator[tuple[str, LeadingCause]]:

@@ -81,7 +81,7 @@ def test_a_shared_cause_says_its_range(causes: list[tuple[int, int]], expected: 
 
 
 def test_a_case_has_three_causes_at_most() -> None:
-    """Those that lead the comparison first, each by its letter and name."""
+    """Those that lead the comparison by letter and name, each where the case has it."""
     own = [Cause(CauseKind.NATIVE, name, 1, 9) for name in "xyz"]
     cases = [
         attrs.evolve(difference_of(1000, 1100, label=f"{place}"), causes=(FORWARD,))
@@ -91,4 +91,8 @@ def test_a_case_has_three_causes_at_most() -> None:
 
     assert ("A Linear.forward", "+8 x", "+8 y") == of_case(
         attrs.evolve(cases[0], causes=(FORWARD, *own)), shared
+    )
+    # What comes first in the case stays first.
+    assert ("+8 x", "A Linear.forward", "+8 y") == of_case(
+        attrs.evolve(cases[0], causes=(own[0], FORWARD, *own[1:])), shared
     )
