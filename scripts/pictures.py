@@ -1,7 +1,8 @@
 """Makes the pictures of README from a real run: ``make pictures``.
 
 ``images/linear.json.gz`` is a part of the comparison that the tutorial makes. What a terminal
-shows of it becomes an SVG for each command.
+shows of it becomes an SVG for each command, and the flame graph of a page a PNG, by a Chromium that
+is installed.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
@@ -32,10 +36,31 @@ COMMANDS = {
 }
 
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 def main(images: Path = IMAGES) -> None:
-    """Write a picture for each command."""
+    """Write a picture for each command, and one of a flame graph where there is a Chromium."""
     for title, arguments in COMMANDS.items():
         (images / f"{title}.svg").write_text(_svg(_output(arguments), title), encoding="utf-8")
+    if CHROMIUM is None:
+        print("no flame graph: there is no Chromium (apt-get install chromium)")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        _output(["explain", RUN, "nn Modules/Linear", "--output", str(page)])
+        _photograph(page, "#flame", images / "flame.png")
+
+
+def _photograph(page: Path, element: str, picture: Path) -> None:
+    with sync_playwright() as started:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        shown = browser.new_page(viewport={"width": 900, "height": 900})
+        shown.goto(page.as_uri())
+        shown.locator(f"{element} svg").first.wait_for()
+        shown.locator(element).screenshot(path=picture, animations="disabled")
+        browser.close()
 
 
 def _output(arguments: list[str]) -> str:

@@ -13,3 +13,5 @@ def test_each_command_gets_a_picture_of_what_it_prints(tmp_path: Path) -> None:
     assert set(pictures.COMMANDS) == set(made)
     assert all("Linear.forward" in text.replace("&#160;", " ") for text in made.values())
     assert not any("@font-face" in text for text in made.values())
+    if pictures.CHROMIUM is not None:
+        assert (tmp_path / "flame.png").read_bytes().startswith(b"\x89PNG")
