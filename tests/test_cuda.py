@@ -7,13 +7,25 @@ import os
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from instruction_counts import cli
+from instruction_counts.builds.inquiry import made_for
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.core.types import Language
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.metrics import OF_CUDA
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Silent
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.sources.definitions import load_cases
+from instruction_counts.system.cache import Cache
 
 VARIABLE = "CUDA_BUILD"
 BUILD = os.environ.get(VARIABLE, "")
+PYTHON = Build("cuda", str(Path(BUILD, "bin", "python")))
 pytestmark = [
     pytest.mark.cuda,
     pytest.mark.slow,
@@ -131,6 +143,48 @@ def test_what_fails_says_why(
 ) -> None:
     """A function without a stand-in by its name, and memory as a device that is full."""
     assert expected in outcomes[label, "python", "explicit"]["failure"]["message"]
+
+
+def test_without_a_gpu_there_are_no_launches_to_compare_with(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The selftest on a device says so, and what it needs."""
+    assert 1 == cli.main(["selftest", "--device", "cuda", "--build", BUILD])
+    assert "reaches no GPU" in capsys.readouterr().err
+
+
+def test_a_case_is_timed_where_torch_reaches_a_gpu(tmp_path: Path) -> None:
+    """Here it reaches stand-ins, loaded as if they were CUDA's own libraries."""
+    facts = probe(PYTHON)
+    assert facts.cuda is not None
+    made = made_for(PYTHON, Path(facts.torch_root, "lib"), facts.cuda, Cache())
+    build = attrs.evolve(PYTHON, env={"LD_PRELOAD": ":".join(map(str, made.paths))})
+    found = probe(build)
+    add, inv = outcomes_on(found, tmp_path, "add/cuda", "inv", counts=False)
+
+    assert "H100" in found.fingerprint.gpu
+    assert add.times is not None
+    assert "no stand-in" in str(inv.failure)
+
+
+def test_a_case_that_fails_on_a_gpu_keeps_its_count(tmp_path: Path) -> None:
+    """Here because there is none."""
+    facts = probe(PYTHON)
+    facts = attrs.evolve(facts, fingerprint=attrs.evolve(facts.fingerprint, gpu="none in truth"))
+    (add,) = outcomes_on(facts, tmp_path, "add/cuda")
+
+    assert (None, True) == (add.times, add.instructions is not None)
+
+
+def outcomes_on(facts: BuildFacts, folder: Path, *only: str, **settings: Any) -> list[Outcome]:
+    """What is measured of Python cases on a build that is known."""
+    path = folder / "defined.py"
+    path.write_text(DEFINITIONS, encoding="utf-8")
+    cases = load_cases(str(path), Selection(only=only, languages=(Language.PYTHON.value,)))
+    chosen = MeasurementSettings(keeps_servers=False, **settings)
+    runner = BuildRunner((facts,), chosen, Silent())
+    run = runner.run(runner.orders(cases)).finished().run
+    return [record.outcome for record in run.cases]
 
 
 @pytest.mark.thorough

@@ -64,7 +64,8 @@ def identify(request: Message) -> Message:
     found = _torch_identity(import_torch())
     root = Path(found["parts"]["torch_root"])
     found["parts"]["cuda"] = cuda_of(root)
-    found["parts"]["lacks_cuda_libraries"] = "stand_ins" in request
+    found["parts"]["lacks_cuda_libraries"] = has_stand_ins = "stand_ins" in request
+    found["fingerprint"]["gpu"] = "" if has_stand_ins else gpu()
     return {**found, "places": places}
 
 
@@ -83,6 +84,16 @@ def cuda_of(root: Path) -> Optional[Message]:
         return None
     cuda = re.search(r"^cuda\b[^=]*= *['\"]([\d.]+)['\"]", text, re.MULTILINE)
     return {"cuda": cuda.group(1), "cudnn": _cudnn_version()} if cuda else None
+
+
+def gpu() -> str:
+    """The first device that torch reaches through CUDA's own libraries; empty where none is."""
+    import torch
+
+    try:
+        return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    except (RuntimeError, AssertionError):  # a driver that does not suit, or a device in trouble
+        return ""
 
 
 def _cudnn_version() -> str:

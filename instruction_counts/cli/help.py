@@ -16,7 +16,7 @@ _GROUPS = {
         *("definitions", "operators", "only", "languages", "runtimes", "signature"),
         *("language", "autograd", "listing", "build", "build_cmd"),
     ),
-    "Measuring": ("jobs", "counts", "times", "timing", "time_budget", "layouts"),
+    "Measuring": ("jobs", "counts", "times", "timing", "time_budget", "layouts", "device"),
     "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
     "Results": ("output", "form", "limit", "resume", "on_step", "site", "db"),
     "Options": (),

@@ -10,14 +10,18 @@ from instruction_counts.cli.help import Command, Group
 from instruction_counts.cli.measuring import Asked, allocator_option, asking
 from instruction_counts.cli.options import (
     build_options,
+    case_options,
+    definitions_on_cpu_options,
+    device,
     only_build,
     option,
-    selection_options,
     store_option,
 )
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.report.selftest import selftest_document
+from instruction_counts.core.devices import CPU, CUDA
+from instruction_counts.report.selftest import launches_document, selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.launches import compare_launches, launch_cases
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
@@ -48,7 +52,7 @@ def clear() -> None:
 
 
 @click.command("selftest", cls=Command)
-@asking(selection_options, build_options, store_option)
+@asking(definitions_on_cpu_options, case_options, build_options, store_option)
 @option(
     "--layouts",
     "K",
@@ -56,8 +60,9 @@ def clear() -> None:
     type=click.IntRange(min=1),
 )
 @allocator_option
+@device("--device", "cuda: compare launches with those of a GPU instead.", default=CPU)
 @output_options()
-def selftest_command(asked: Asked, allocator: str, outputs: Outputs) -> int:
+def selftest_command(asked: Asked, allocator: str, device: str, outputs: Outputs) -> int:
     """Count a set of cases several times under different conditions, and compare.
 
     Fresh servers, another working directory and TMPDIR of this program, another path of the build,
@@ -65,13 +70,21 @@ def selftest_command(asked: Asked, allocator: str, outputs: Outputs) -> int:
     it takes a representative set. The first counts are stored as a run, with the noise that was
     found, which comparisons and baselines of that run use. Exits with 4 where a case failed or
     its count changed.
+
+    With `--device cuda`, cases on CUDA run on a GPU under torch's profiler, and must launch there
+    what the stand-ins for CUDA's libraries hear of.
     """
     build = only_build(asked.builds, "a selftest")
-    cases = selftest_cases(asked.how.definitions, asked.how.selection)
+    how, settings = asked.how, MeasurementSettings(allocator=allocator)
+    if device == CUDA:
+        on_cuda = launch_cases(how.definitions, how.selection)
+        found = compare_launches(BuildRunner.of([build], settings, console), on_cuda)
+        outputs.write(launches_document(found))
+        return exit_code(failed_cases=not all(case.agrees for case in found))
+    cases = selftest_cases(how.definitions, how.selection)
     with Store(asked.db) as store:
-        settings = MeasurementSettings(allocator=allocator)
         runner = BuildRunner.of([build], settings, console)
-        noises, run = run_selftest(runner, cases, asked.how.layouts or 0)
+        noises, run = run_selftest(runner, cases, how.layouts or 0)
         outputs.write(selftest_document(noises))
         outputs.say(stored_run.saved(store, store.import_run(run)))
     return exit_code(failed_cases=not all(noise.repeated for noise in noises))

@@ -188,7 +188,7 @@ def _definitions(
     shape: tuple[str, ...],
     dtype: tuple[str, ...],
     inputs: tuple[str, ...],
-    devices: tuple[str, ...],
+    devices: tuple[str, ...] = (),
 ) -> Definitions | None:
     if not operators:
         shapes = {"--shape": shape, "--dtype": dtype, "--input": inputs, "--device": devices}
@@ -211,31 +211,33 @@ def _definitions(
     )
 
 
+_WHICH = (
+    option(
+        "--definitions",
+        "MODULE",
+        "Module or file with the cases: .py, .yaml, .json. YAML and JSON are specifications.  "
+        f"[default: {STANDARD}]",
+    ),
+    several(
+        "--operators",
+        "PATTERN",
+        "Operators of torch: torch.add, 'torch.fft.*'. Replaces --definitions.",
+    ),
+    operators_file_option,
+    choice(
+        "--shape",
+        [*VARIANTS, "all"],
+        "Shapes of the operator's inputs.  [default: typical]",
+        multiple=True,
+    ),
+    choice(*("--dtype", DTYPES, "dtype of the operator's inputs."), metavar="DTYPE", multiple=True),
+    several("--input inputs", "NAME=SIZES", "Shape of one of the inputs: input=32,3,256,256."),
+)
+definitions_on_cpu_options = gathered("definitions", _WHICH, _definitions)
 definitions_options = gathered(
     "definitions",
     (
-        option(
-            "--definitions",
-            "MODULE",
-            "Module or file with the cases: .py, .yaml, .json. YAML and JSON are specifications.  "
-            f"[default: {STANDARD}]",
-        ),
-        several(
-            "--operators",
-            "PATTERN",
-            "Operators of torch: torch.add, 'torch.fft.*'. Replaces --definitions.",
-        ),
-        operators_file_option,
-        choice(
-            "--shape",
-            [*VARIANTS, "all"],
-            "Shapes of the operator's inputs.  [default: typical]",
-            multiple=True,
-        ),
-        choice(
-            *("--dtype", DTYPES, "dtype of the operator's inputs."), metavar="DTYPE", multiple=True
-        ),
-        several("--input inputs", "NAME=SIZES", "Shape of one of the inputs: input=32,3,256,256."),
+        *_WHICH,
         device("--device devices", "Where the tensors of operators are.", multiple=True),
     ),
     _definitions,

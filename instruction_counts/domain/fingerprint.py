@@ -15,7 +15,8 @@ class Fingerprint:
     dispatches to natively, ``counted_capability`` the one under Valgrind, which has no AVX-512.
     ``counted_by`` is a digest of all of this program that a counting process executes. ``caches``
     says whether the caches of the interpreter were held still: ``held``, or ``not held``.
-    ``stand_ins`` names what took the place of CUDA's libraries, where a server had that.
+    ``stand_ins`` names what took the place of CUDA's libraries, where a server had that. ``gpu`` is
+    what runs cases on CUDA for their times; counts do not depend on it.
     """
 
     torch: str
@@ -41,6 +42,7 @@ class Fingerprint:
     counted_by: str = ""
     caches: str = ""
     stand_ins: str = ""
+    gpu: str = ""
 
 
 KNOWN_LATER = ("counted_capability", "caches", "stand_ins")

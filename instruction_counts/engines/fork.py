@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -62,6 +63,7 @@ from instruction_counts.engines.fork_processes import COUNTS, CYCLES, TIMES, For
 from instruction_counts.engines.fork_server import CACHES, ServerStartError
 from instruction_counts.engines.kinds import kind_of
 from instruction_counts.engines.machine import read_machine
+from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.engines.turns import Blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.engines.warm.client import Server, WarmServers
@@ -73,6 +75,8 @@ from instruction_counts.system.worker_tasks import has_others, task_named
 
 _FIRST_RUNS_TIMED = 5
 """In processes of their own."""
+_device_is_free = threading.Lock()
+"""Lanes take turns: a kernel of another case would be waited for, too."""
 
 
 @attrs.define
@@ -158,6 +162,7 @@ class ForkEngine:
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
+        self._on_device = TimerEngine(facts, profile.min_run_time_s)
         self._artefacts = Once(self._make_artefact)
         self._refusals = Once(self._notice)
         self._starting: list[threading.Thread] = []
@@ -297,6 +302,7 @@ class ForkEngine:
             stack.callback(self._cycles.close)
             stack.callback(self._counts.close)
             stack.callback(self._times.close)
+            stack.callback(self._on_device.close)
             stack.callback(self._compiler.close)
 
     @property
@@ -437,12 +443,30 @@ class ForkEngine:
         machine = self._profile.machine or read_machine()
         return CaseCycles(self._cycles, self._compiler, machine, self._notice)
 
-    def _times_of(self, attempt: _Attempt, *, is_warm: bool) -> Times:
+    def _times_of(self, attempt: _Attempt, *, is_warm: bool) -> Times | None:
+        if attempt.order.case.timer_args.device == CUDA:
+            return self._times_on_device(attempt)
         warm = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
         tasks = [warm] if is_warm else [{"task": "once_timed"}] * _FIRST_RUNS_TIMED
         answers = [attempt.run(self._times, task)["times"] for task in tasks]
         values_s = [value for answer in answers for value in answer["values_s"]]
         return Times.of(values_s, answers[0]["runs"])
+
+    def _times_on_device(self, attempt: _Attempt) -> Times | None:
+        """Those with CUDA's own libraries; None where it fails there, and has a count to keep.
+
+        A process of its own has them: the servers have stand-ins, and a device is not forked.
+        """
+        order = attrs.evolve(attempt.order, counts=False)
+        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="times-"))
+        with _device_is_free:
+            found = self._on_device.measure(order, attempt.cores, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        if found.failure is not None:
+            if not attempt.order.counts:
+                raise WorkerError(found.failure)
+            self._notice(f"{order.title}: no time on the GPU: {found.failure.summary}")
+        return found.times
 
     def _output_of(self, attempt: _Attempt) -> Output | None:
         """What the statement computes; None where that cannot be found out.

@@ -110,16 +110,18 @@ def _as_values(case: Case) -> dict[str, Any]:
     }
 
 
-_ON_CUDA = (
-    "cuda: what the CPU executes and asks for, up to CUDA's libraries, which are stand-ins. "
-    "No kernel runs, and nothing here says how long one takes."
-)
+_ON_CUDA = "cuda: what the CPU executes and asks for, up to CUDA's libraries, which are stand-ins. "
+_NO_KERNEL_RUNS = "No kernel runs, and nothing here says how long one takes."
+_ON_A_GPU = "Times are of a GPU, with CUDA's own libraries."
 
 
 def about_cuda(records: Iterable[Record | None]) -> tuple[Line, ...]:
     """What heads every table with cases on CUDA: a line where one of these is."""
-    is_there = any(record and LAUNCHES.name in record.outcome.metrics for record in records)
-    return (Line(_ON_CUDA, Role.DIM),) if is_there else ()
+    found = [each.outcome for each in records if each and LAUNCHES.name in each.outcome.metrics]
+    if not found:
+        return ()
+    has_times = any(outcome.times is not None for outcome in found)
+    return (Line(_ON_CUDA + (_ON_A_GPU if has_times else _NO_KERNEL_RUNS), Role.DIM),)
 
 
 def details(difference: Difference) -> Iterator[Section]:

@@ -1,4 +1,4 @@
-"""What `selftest` found: a table, and the share of cases that is exact."""
+"""What `selftest` found: a table, and the share of cases that is as it should be."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from instruction_counts.core.types import Language
 from instruction_counts.report.cases import name_of
-from instruction_counts.report.document import Cell, Column, Document, Role, Row, Table, Unit
+from instruction_counts.report.document import (
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Table,
+    Unit,
+)
 from instruction_counts.report.format import share
+from instruction_counts.session.launches import CaseLaunches
 from instruction_counts.session.selftest import CaseNoise
 
 _LIMITS = {0.0: "0", 0.0001: "0.01%", 0.0005: "0.05%", 0.001: "0.1%"}
@@ -60,3 +70,22 @@ def _summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
 def percent(spread: float) -> str:
     """A relative spread: ``0``, or at least ``0.0001%``."""
     return "0" if spread == 0 else f"{max(100 * spread, 0.0001):.4f}%"
+
+
+def launches_document(found: Sequence[CaseLaunches]) -> Document:
+    """A line for each case on CUDA, with what the GPU ran more or less often than was heard."""
+    kernels = (Column("heard", "heard", Unit.COUNT), Column("ran", "on the GPU", Unit.COUNT))
+    columns = (Column("case", ""), *kernels, Column("launches", "launches"))
+    table = Table("cases", "", columns, map(_launches_row, found))
+    agree = sum(case.agrees for case in found)
+    note = f"{agree} of {len(found)} launch on the GPU what the stand-ins hear of"
+    return Document("selftest", sections=[table], notes=[note])
+
+
+def _launches_row(case: CaseLaunches) -> Row:
+    said = Cell("same") if case.agrees else Cell("failed" if case.failure else "differ", Role.BAD)
+    below = [Line(case.failure, indent=2)] if case.failure else []
+    below += [Line(f"{by:+} {name}", indent=2) for name, by in case.differences.items()]
+    amounts = (sum(case.heard.values()), sum(case.ran.values()))
+    cells = (name_of(case.case.key), *(amounts if not case.failure else (None, None)), said)
+    return Row(cells, case.case.title, below=tuple(below))

@@ -33,8 +33,9 @@ from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
 from instruction_counts.session.devices import (
     NO_CUDA_TIMES,
     cuda_refusal,
+    has_gpu,
     is_on_cuda,
-    without_device,
+    on_cuda,
 )
 from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
 from instruction_counts.storage.store import Store
@@ -183,7 +184,8 @@ class BuildRunner:
         settings, build = self.settings, facts.build
         modes = {case.autolabels.runtime for case in cases}
         refusals = runtime_refusals(build, modes, lanes_of(settings.lanes).inquire)
-        if settings.times and settings.counts and any(map(is_on_cuda, cases)):
+        has_no_times = not has_gpu(facts) and any(map(is_on_cuda, cases))
+        if settings.times and settings.counts and has_no_times:
             self.observer.note(NO_CUDA_TIMES)
         lacks = tuple(missing(facts))
         for case in cases:
@@ -205,7 +207,7 @@ class BuildRunner:
             refusal = order.refusal or refusals.get(case.autolabels.runtime) or no_backward(case)
             if is_on_cuda(case):
                 refusal = refusal or cuda_refusal(facts, order, settings.engine)
-                order = without_device(order)
+                order = on_cuda(facts, order)
             yield attrs.evolve(order, refusal=refusal)
 
     def run(

@@ -1,4 +1,4 @@
-"""Cases on a device that is not there: what of them can be measured, and what says why not."""
+"""Cases on CUDA, mostly without a device: what of them can be measured, and what says why not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.registry import engine_named, engines
 
 NO_CUDA_TIMES = (
-    "Cases on cuda have counts alone: CUDA's libraries are stand-ins, which launch nothing, and no "
-    "time with these means anything."
+    "Cases on cuda have counts alone: there is no GPU here that this torch can use, and with "
+    "stand-ins for CUDA's libraries, which launch nothing, no time means anything."
 )
 
 
@@ -23,20 +23,26 @@ def is_on_cuda(case: Case) -> bool:
 
 
 def cuda_refusal(facts: BuildFacts, order: WorkOrder, engine: str) -> str:
-    """Why a case on CUDA cannot be counted; empty where it can."""
+    """Why a case on CUDA cannot be measured; empty where it can."""
     runtime = order.case.autolabels.runtime
     if facts.cuda is None:
         return f'the torch of build "{facts.build.name}" has no CUDA: name another with --build'
-    if not order.counts:
+    if not (order.counts or (order.times and has_gpu(facts))):
         return "a case on cuda has counts alone, and none are asked for"
     if runtime_of(runtime).has_own_servers:
-        return f'the runtime "{runtime.option}" is not counted on cuda'
-    if not engine_named(engine).has_stand_ins:
+        return f'the runtime "{runtime.option}" is not measured on cuda'
+    if order.counts and not engine_named(engine).has_stand_ins:
         able = " or ".join(entry.name for entry in engines() if entry.has_stand_ins)
         return f"only the {able} engine counts cases on cuda"
     return ""
 
 
-def without_device(order: WorkOrder) -> WorkOrder:
-    """What of an order means something where nothing runs on the device: no times, no results."""
-    return attrs.evolve(order, times=False, output=False, resources=False)
+def has_gpu(facts: BuildFacts) -> bool:
+    """Whether a build runs its cases on a device, beside counting what they ask of one."""
+    return bool(facts.fingerprint.gpu)
+
+
+def on_cuda(facts: BuildFacts, order: WorkOrder) -> WorkOrder:
+    """What of an order means something: times where there is a device, and no results."""
+    times = order.times and has_gpu(facts)
+    return attrs.evolve(order, times=times, output=False, resources=False)

@@ -33,7 +33,8 @@ def timed_in_turns(
 ) -> tuple[Mapping[str, Side], bool]:
     """Time the cases that both builds of ``runner`` can run; see `Timed`.
 
-    Not those on CUDA, and not those that run once: blocks of runs are compared.
+    Not those on CUDA, where a device runs on by itself, and not those that run once: blocks of runs
+    are compared.
 
     Nothing else is measured on a core meanwhile, and what C++ there is has been compiled.
     """

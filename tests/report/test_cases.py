@@ -9,6 +9,7 @@ from instruction_counts.core.api import GroupedOnce
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Language
 from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.outcomes import Times
 from instruction_counts.report.cases import about_cuda, code_document, details, list_document
 from instruction_counts.report.document import Block, Table
 from instruction_counts.report.renderers import renderer_named, terminal
@@ -64,3 +65,16 @@ def test_a_line_says_what_is_counted_on_cuda(metrics: dict[str, int], expected: 
     record = cpp("add", outcome=counted(1000, metrics=Amounts(metrics)))
 
     assert expected == len(about_cuda([None, record, record]))
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [(None, "No kernel runs"), (Times.of([2e-6], 1), "Times are of a GPU")],
+)
+def test_that_line_says_whether_times_mean_anything(times: Times | None, expected: str) -> None:
+    """They are those of a GPU, or there are none."""
+    outcome = counted(1000, metrics=Amounts({"launches": 1}))
+    record = cpp("add", outcome=attrs.evolve(outcome, times=times))
+    (line,) = about_cuda([record])
+
+    assert expected in line.text

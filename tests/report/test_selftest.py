@@ -3,7 +3,9 @@
 import pytest
 
 from instruction_counts.core.types import Language
-from instruction_counts.report.selftest import selftest_document
+from instruction_counts.report.renderers import terminal
+from instruction_counts.report.selftest import launches_document, selftest_document
+from instruction_counts.session.launches import CaseLaunches
 from instruction_counts.session.selftest import CaseNoise
 from tests.fakes import make_case
 from tests.session.test_selftest import B, noise
@@ -50,3 +52,24 @@ def test_layouts_are_summed_up_by_their_spread() -> None:
         "  over 3 layouts: 25.0% within 0, 50.0% within 0.01%, 75.0% within 0.05%, "
         "75.0% within 0.1%; worst 1.0000%"
     ) == selftest_document(noises).notes[1].text
+
+
+def test_launches_stand_beside_those_of_a_gpu() -> None:
+    """With what differs below a case, and how many agree."""
+    found = [
+        CaseLaunches(make_case("same"), {"add": 2}, {"add": 2}),
+        CaseLaunches(make_case("other"), {"add": 2}, {"add": 1, "mul": 1}),
+        CaseLaunches(make_case("lost"), failure="needs cusolverDnSgetrf"),
+    ]
+
+    assert """\
+       heard  on the GPU  launches
+same       2           2  same
+other      2           2  differ
+  -1 add
+  +1 mul
+lost       –           –  failed
+  needs cusolverDnSgetrf
+
+1 of 3 launch on the GPU what the stand-ins hear of
+""" == terminal.render(launches_document(found))

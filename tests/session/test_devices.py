@@ -13,12 +13,13 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.devices import NO_CUDA_TIMES, cuda_refusal
-from tests.fakes import FACTS, make_case
+from tests.fakes import FACTS, FINGERPRINT, make_case
 from tests.session.fakes import Remarks
 
 CPU_CASE = make_case("a")
 (CASE,) = materialize({("b",): TimerArgs("x", device="cuda")})
 CUDA_BUILD = {"cuda": Versions("13.2")}
+WITH_GPU = {**CUDA_BUILD, "fingerprint": attrs.evolve(FINGERPRINT, gpu="A GPU")}
 
 
 def order_of(case: Case, facts: dict[str, Any], **settings: Any) -> WorkOrder:
@@ -42,6 +43,20 @@ def test_it_is_counted_alone() -> None:
     )
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_it_is_timed_where_there_is_a_gpu(counts: bool) -> None:
+    """With CUDA's own libraries, beside its count or alone; memory and results stay unknown."""
+    order = order_of(CASE, WITH_GPU, counts=counts)
+
+    assert (counts, True, False, False, "") == (
+        order.counts,
+        order.times,
+        order.output,
+        order.resources,
+        order.refusal,
+    )
+
+
 def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
     """Also on a build that has CUDA."""
     assert order_of(CPU_CASE, {}) == attrs.evolve(order_of(CPU_CASE, CUDA_BUILD), build=FACTS.build)
@@ -52,7 +67,14 @@ def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
     [
         ({}, {}, 'the torch of build "default" has no CUDA: name another with --build'),
         (CUDA_BUILD, {"counts": False}, "a case on cuda has counts alone, and none are asked for"),
+        (
+            WITH_GPU,
+            {"counts": False, "times": False},
+            "a case on cuda has counts alone, and none are asked for",
+        ),
         (CUDA_BUILD, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
+        (WITH_GPU, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
+        (WITH_GPU, {"engine": "timer", "counts": False}, ""),
     ],
 )
 def test_what_cannot_be_counted_is_skipped_with_the_reason(
@@ -63,31 +85,32 @@ def test_what_cannot_be_counted_is_skipped_with_the_reason(
 
 
 @pytest.mark.parametrize("runtime", [RuntimeMode.COMPILED, RuntimeMode.EXPORTED])
-def test_what_torch_compiles_is_not_counted_on_cuda(runtime: RuntimeMode) -> None:
+def test_what_torch_compiles_is_not_measured_on_cuda(runtime: RuntimeMode) -> None:
     """It needs a compiler for devices."""
     labels = attrs.evolve(CASE.autolabels, runtime=runtime)
     order = WorkOrder(attrs.evolve(CASE, autolabels=labels), FACTS.build)
     facts = attrs.evolve(FACTS, **CUDA_BUILD)
 
-    assert f'the runtime "{runtime.option}" is not counted on cuda' == cuda_refusal(
+    assert f'the runtime "{runtime.option}" is not measured on cuda' == cuda_refusal(
         facts, order, "fork"
     )
 
 
 @pytest.mark.parametrize(
-    ("cases", "settings", "expected"),
+    ("cases", "found", "settings", "expected"),
     [
-        ([CASE, CPU_CASE, CASE], {}, [NO_CUDA_TIMES]),
-        ([CASE], {"times": False}, []),
-        ([CPU_CASE], {}, []),
+        ([CASE, CPU_CASE, CASE], CUDA_BUILD, {}, [NO_CUDA_TIMES]),
+        ([CASE], WITH_GPU, {}, []),
+        ([CASE], CUDA_BUILD, {"times": False}, []),
+        ([CPU_CASE], CUDA_BUILD, {}, []),
     ],
 )
 def test_that_there_are_no_times_is_said_once_where_they_are_asked_for(
-    cases: list[Case], settings: dict[str, Any], expected: list[str]
+    cases: list[Case], found: dict[str, Any], settings: dict[str, Any], expected: list[str]
 ) -> None:
     """Whoever asks for none misses none."""
     observer = Remarks()
-    facts = attrs.evolve(FACTS, **CUDA_BUILD)
+    facts = attrs.evolve(FACTS, **found)
     BuildRunner((facts,), MeasurementSettings(**settings), observer).orders(cases)
 
     assert expected == observer.notes

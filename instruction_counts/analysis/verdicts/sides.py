@@ -32,6 +32,7 @@ _NAMES = {
     "counted_capability": "instruction set of the counts",
     "cpu": "CPU",
     "cxx11_abi": "C++11 ABI",
+    "gpu": "GPU",
     "libc": "C library",
     "machine": "architecture",
     "pinned_isa": "pinned instruction set",

@@ -1,0 +1,41 @@
+"""What a case launches on a real GPU, as torch's profiler sees it: the check of the stand-ins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, Iterable
+
+from .main import MeasurementError, Message, describe
+
+_WARM_UP_RUNS = 4
+"""As before the stand-ins are heard."""
+
+
+def launches(request: Message) -> Message:
+    """Kernels by name that one warm iteration of a Python case runs on the device."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    case = request["case"]
+    torch.set_num_threads(case["num_threads"])
+    variables = {"torch": torch}
+    try:
+        exec(case["global_setup"], variables)
+        exec(case["setup"], variables)
+        statement = compile(case["stmt"], "<stmt>", "exec")
+        for _ in range(_WARM_UP_RUNS):
+            exec(statement, variables)
+        torch.cuda.synchronize()
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+            exec(statement, variables)
+            torch.cuda.synchronize()
+    except Exception as error:
+        raise MeasurementError(describe(error, {})) from error
+    return {"kernels": kernels(profiler.events(), torch.autograd.DeviceType.CUDA)}
+
+
+def kernels(events: Iterable[Any], device: Any) -> Dict[str, int]:
+    """How often each kernel ran, of what a profiler saw; copies, fills and ranges are none."""
+    ran = (event for event in events if event.device_type == device)
+    names = (event.name for event in ran if not getattr(event, "is_user_annotation", False))
+    return dict(Counter(name for name in names if not name.startswith(("Memcpy", "Memset"))))
