@@ -11,11 +11,12 @@ _WARM_UP_RUNS = 4
 """As before the stand-ins are heard."""
 
 
-def launches(request: Message) -> Message:
+def profile(request: Message) -> Message:
     """Kernels by name that one warm iteration of a Python case runs on the device."""
     import torch
-    from torch.profiler import ProfilerActivity, profile
+    from torch import profiler
 
+    of = profiler.ProfilerActivity
     case = request["case"]
     torch.set_num_threads(case["num_threads"])
     variables = {"torch": torch}
@@ -26,12 +27,12 @@ def launches(request: Message) -> Message:
         for _ in range(_WARM_UP_RUNS):
             exec(statement, variables)
         torch.cuda.synchronize()
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        with profiler.profile(activities=[of.CPU, of.CUDA]) as seen:
             exec(statement, variables)
             torch.cuda.synchronize()
     except Exception as error:
         raise MeasurementError(describe(error, {})) from error
-    return {"kernels": kernels(profiler.events(), torch.autograd.DeviceType.CUDA)}
+    return {"kernels": kernels(seen.events(), torch.autograd.DeviceType.CUDA)}
 
 
 def kernels(events: Iterable[Any], device: Any) -> Dict[str, int]:

@@ -82,7 +82,7 @@ def _is_comparable(case: Case) -> bool:
 
 def profiled(build: Build, case: Case) -> Mapping[str, Any]:
     """See `Profile`."""
-    return ask(build, "launches", {"case": case_message(case)})
+    return ask(build, "profile", {"case": case_message(case)})
 
 
 def compare_launches(
@@ -113,7 +113,10 @@ def _launches(case: Case, record: Record, build: Build, profile: Profile) -> Cas
     if outcome.failure is not None or outcome.executed is None or outcome.executed.cuda is None:
         failure = "" if outcome.failure is None else outcome.failure.summary
         return CaseLaunches(case, failure=failure or "nothing is known of its launches")
-    answer = profile(build, case)
+    try:
+        answer = profile(build, case)
+    except BuildError as error:  # its process has ended
+        return CaseLaunches(case, failure=error.message)
     if answer["status"] != "ok":
         return CaseLaunches(case, failure=f"on the GPU: {answer['failure']['message']}")
     heard, others = Counter[str](), Counter[CudaKind]()

@@ -72,7 +72,7 @@ _TASKS = Registry(
     _task("identify", "installed"),
     _task("cuda_libraries", "installed"),
     _task("measure", "times"),
-    _task("launches", "launches"),
+    _task("profile", "launches"),
     _task("capability", "capability"),
     _task("find", "source_lines"),
     _task("locate", "catalogue"),

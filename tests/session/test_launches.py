@@ -103,6 +103,19 @@ def test_a_case_that_fails_does_not_agree(
     assert not found.agrees
 
 
+def test_a_case_that_ends_its_process_does_not_agree() -> None:
+    """The others are compared all the same."""
+
+    def profile(build: Build, case: Case) -> Mapping[str, Any]:
+        raise BuildError(f"{build.name} was killed in {case.title}")
+
+    runner = with_gpu(runner_of("new"))
+    with fake_engines({"new": FakeEngine({("a",): [heard(launch(ADD))]})}):
+        (found,) = compare_launches(runner, [CASE], profile)
+
+    assert "new was killed in a" in found.failure
+
+
 def test_without_a_gpu_nothing_is_run() -> None:
     """It is an error that says what is needed."""
 
