@@ -155,11 +155,18 @@ def _run(*command: str) -> None:
         check=False,
     )
     if done.returncode:
-        said = [line for line in done.stdout.splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith("ERROR")]
-        last = (errors or said or [f"exit code {done.returncode}"])[-1].strip()
-        remedy = "Correct the file, or the settings of pip there:  python -m pip config list"
-        raise BuildError(
-            f"no environment can be made of its lock file: {last}",
-            shortage_in(done.stdout)[1] or remedy,
-        )
+        raise error_of(done.stdout)
+
+
+def error_of(output: str) -> BuildError:
+    """Why no environment was made, by what venv or pip printed."""
+    said = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in said if line.startswith("ERROR")]
+    last = (errors or said or ["it was killed"])[-1]
+    remedy = (
+        "apt-get install python3-venv"
+        if "ensurepip is not" in output
+        else "Correct the file, or the settings of pip there:  python -m pip config list"
+    )
+    message = f"no environment can be made of its lock file: {last}"
+    return BuildError(message, shortage_in(output)[1] or remedy)

@@ -14,6 +14,7 @@ from instruction_counts.builds.hermetic import interpreter_of
 from instruction_counts.builds.lock_files import (
     Install,
     environment_of,
+    error_of,
     is_made,
     make_environment,
     read_lock,
@@ -204,6 +205,24 @@ def test_an_environment_that_cannot_be_made_names_its_build() -> None:
         make_environment(BUILD, install)
 
     assert [] == [*environment_of(BUILD.lock).parent.glob("*/half")]
+
+
+@pytest.mark.parametrize(
+    ("output", "message", "remedy"),
+    [
+        ("Looking\nERROR: No match for a==1\n\n[notice] A new release\n", "ERROR: No match", "pip"),
+        ("ERROR: [Errno 28] No space left on device\n", "ERROR: [Errno 28] No", "Free some space"),
+        ("because ensurepip is not\navailable.\nFailing command: a\n", "Failing", "python3-venv"),
+        ("", "it was killed", "config list"),
+    ],
+)
+@pytest.mark.faults
+def test_the_reason_is_the_last_line_that_says_one(output: str, message: str, remedy: str) -> None:
+    """With what helps against it."""
+    error = error_of(output)
+
+    assert error.message.startswith(f"no environment can be made of its lock file: {message}")
+    assert remedy in error.remedy
 
 
 # Making, by pip
