@@ -2,7 +2,9 @@
 
 import contextlib
 import shutil
+import sysconfig
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,3 +38,22 @@ def measured(
             with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
                 outcomes[name] = engine.measure(order, cores, Path(folder))
     return outcomes
+
+
+def lock_file(folder: Path) -> Path:
+    """A lock file of one package, by which an environment finds this one's torch, and its wheel."""
+    about = "tiny-1.dist-info"
+    files = {
+        "tiny.py": "def main():\n    print('tiny')\n",
+        "tiny.pth": "\n".join({sysconfig.get_path(name) for name in ("purelib", "platlib")}),
+        f"{about}/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1\nRequires-Dist: big\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/entry_points.txt": "[console_scripts]\ntiny = tiny:main\n",
+    }
+    files[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in (*files, f"{about}/RECORD"))
+    with zipfile.ZipFile(folder / "tiny-1-py3-none-any.whl", "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+    path = folder / "tiny.txt"
+    path.write_text(f"--no-index\n--find-links {folder}\ntiny==1\n")
+    return path

@@ -10,8 +10,9 @@ from typing import Annotated, Any, TypeAlias
 
 import attrs
 
+from instruction_counts.builds.lock_files import EXPECTED, is_lock_file, read_lock
 from instruction_counts.domain.build import DEFAULT_NAME, Build
-from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.errors import BuildError, DataError, UsageError, ValidationError
 from instruction_counts.reading.documents import read
 from instruction_counts.reading.structure import (
     Check,
@@ -27,8 +28,10 @@ from instruction_counts.reading.structure import (
 def parse_build(named: str) -> Build:
     """A build from ``NAME=PYTHON``, or from the path of an interpreter or virtual environment.
 
+    A path that ends in ``.txt`` or ``.lock`` is that of a lock file.
+
     Raises:
-        UsageError: no interpreter at that path.
+        UsageError: no interpreter at that path, or no lock file.
     """
     name, separator, path = named.partition("=")
     if not separator:
@@ -37,6 +40,8 @@ def parse_build(named: str) -> Build:
         raise UsageError(
             f'--build "{named}" is not NAME=PYTHON', "For example: new=.venv/bin/python"
         )
+    if is_lock_file(path):
+        return Build(name, lock=read_lock(Path(path).expanduser()))
     return Build(name, find_interpreter(name, path))
 
 
@@ -104,13 +109,16 @@ _Value: TypeAlias = Annotated[str, Check(_VALUE, "a string without null characte
 class _StatedBuild:
     name: Text
     python: Path | None = None
+    lock: Path | None = None
     source_cmd: Text | None = None
     env: Mapping[_Variable, _Value] = attrs.field(factory=dict)
     compiler: Text = ""
 
     def __attrs_post_init__(self) -> None:
-        if self.python is None and self.source_cmd is None:
-            raise Mismatch("python, or a source_cmd that puts one on PATH", "neither")
+        if self.python is not None and self.lock is not None:
+            raise Mismatch("python or lock", "both")
+        if self.python is None and self.lock is None and self.source_cmd is None:
+            raise Mismatch("python, lock, or a source_cmd that puts a python on PATH", "neither")
 
 
 def _build(value: Any) -> Build:
@@ -125,7 +133,19 @@ def _build(value: Any) -> Build:
     except (UsageError, OSError) as error:
         expected = "the path of an interpreter or of a virtual environment"
         raise Mismatch(expected, at=("python",)) from error
-    return Build(stated.name, python, stated.source_cmd, stated.env, stated.compiler)
+    lock = "" if stated.lock is None else _lock(stated.lock)
+    return Build(stated.name, python, stated.source_cmd, stated.env, stated.compiler, lock)
+
+
+def _lock(path: Path) -> str:
+    try:
+        return read_lock(path)
+    except ValidationError as error:
+        first = error.problems[0]
+        found = f"{first.found} in {first.file}:{first.line}"
+        raise Mismatch(EXPECTED, found, ("lock",)) from error
+    except DataError as error:
+        raise Mismatch("a lock file", error.message, ("lock",)) from error
 
 
 def _builds(value: Any) -> tuple[Build, ...]:

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from instruction_counts.builds.lock_files import environment_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 
@@ -44,9 +45,11 @@ STEADY_GLIBC = {"GLIBC_TUNABLES": "glibc.malloc.mxfast=0:glibc.malloc.arena_max=
 
 
 def interpreter_of(build: Build) -> str:
-    """The path of the build's interpreter."""
+    """The path of the build's interpreter; that of a lock file is there once it was made."""
     if build.python is not None:
         return build.python
+    if build.lock:
+        return str(environment_of(build.lock) / "bin" / "python")
     path = sourced_environment(build).get("PATH", os.defpath)
     for name in ("python", "python3"):
         found = shutil.which(name, path=path)

@@ -22,6 +22,7 @@ from instruction_counts.builds.hermetic import (
 )
 from instruction_counts.builds.inquiry import ask
 from instruction_counts.builds.links import Links, Places, links_of
+from instruction_counts.builds.lock_files import REMEDY, make_environment
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -85,8 +86,10 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     """Ask the build's interpreter, Valgrind and the compiler who they are.
 
     Raises:
-        BuildError: the interpreter does not start, has no torch, or one that is not complete.
+        BuildError: the interpreter does not start, has no torch, or one that is not complete; or
+            no environment can be made of the build's lock file.
     """
+    make_environment(build)
     interpreter = interpreter_of(build)
     answer = ask(build, "identify", {}, timeout_s=max(timeout_s, _LEAST_TIMEOUT_S))
     if answer["status"] != "ok":
@@ -123,6 +126,8 @@ def find_valgrind(build: Build) -> str:
 
 def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> BuildError:
     reason = failure["message"]
+    if build.lock and "No module named" in reason:
+        return BuildError(f'build "{build.name}": {reason}', REMEDY)
     if failure["kind"] == FailureKind.REFUSED.value:
         return BuildError(f'build "{build.name}": {reason}', failure.get("hint", ""))
     # Debian's torch says where its headers are only with setuptools, which it does not depend on.

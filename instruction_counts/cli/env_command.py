@@ -6,8 +6,9 @@ import attrs
 import click
 
 from instruction_counts.builds.missing import missing
-from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.builds.symbols import advice_on_names
+from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options, compiler_option
 from instruction_counts.cli.output import Outputs, output_options
@@ -28,11 +29,8 @@ def env_command(builds: tuple[Build, ...], compiler: str, outputs: Outputs) -> N
     It ends with how to get names for the interpreter's functions, and with what makes wall times
     unsteady on this machine.
     """
-    settings = MeasurementSettings()
-    probed = [
-        probe(attrs.evolve(build, compiler=build.compiler or compiler))
-        for build in builds or (default_build(),)
-    ]
+    settings = MeasurementSettings(compiler=compiler)
+    probed = [settings.probe(build, console.note) for build in builds or (default_build(),)]
     facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
     data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
     notes = [

@@ -29,7 +29,7 @@ from instruction_counts.system.cache import Cache
 
 @click.group("cache", cls=Group)
 def cache_command() -> None:
-    """Show or clear what is kept between runs: compiled C++ cases and precompiled headers."""
+    """Show or clear what is kept between runs: compiled C++, precompiled headers, environments."""
 
 
 @cache_command.command("show")

@@ -258,8 +258,8 @@ def _builds(build: tuple[str, ...]) -> tuple[Build, ...]:
 
 
 _BUILD = (
-    "Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with name, python "
-    "or source_cmd, env, compiler."
+    "Interpreter, environment or lock file (.txt, .lock). Or FILE.yaml: builds, each with name, "
+    "python, lock or source_cmd, env, compiler."
 )
 ordered_builds_option = several("--build", "NAME=PYTHON", f"{_BUILD} The oldest first.")
 """Builds for a command that needs several."""

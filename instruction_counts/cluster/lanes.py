@@ -155,7 +155,14 @@ class ClusterLanes:
         self._run = uuid.uuid4().hex
         self._is_closed = False
         self._changed = threading.Condition()
-        opened = self._open(asked)
+        self._used = set(workers.there)
+        # Those that are ready hear of this controller while others still make environments.
+        threading.Thread(target=self._keep_up, daemon=True).start()
+        try:
+            opened = self._open(asked)
+        except BaseException:
+            self._is_closed = True
+            raise
         self.fingerprints: Mapping[str, Fingerprint] = next(iter(opened.values())).fingerprints
         """Those of all workers."""
         self._used = set(opened)
@@ -166,7 +173,6 @@ class ClusterLanes:
         ]
         self.number = len(self._free)
         self.widest = max(slot.widest for slot in self._free)
-        threading.Thread(target=self._keep_up, daemon=True).start()
 
     def refusal(self, order: WorkOrder) -> str:
         """Whether a worker has so many contiguous cores."""

@@ -23,6 +23,7 @@ import attrs
 
 from instruction_counts import __version__
 from instruction_counts.builds.inquiry import inquire
+from instruction_counts.builds.lock_files import make_environment
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
@@ -200,8 +201,6 @@ class _Run:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._told: dict[str, Fingerprint] = {}
-        self.silent_s, self.heard_at = wanted.silent_s, time.monotonic()
-        """When the controller was there, and for how long it may be silent."""
         kind = lanes_named(wanted.lanes)
         facts = tuple(kind.probe(build, wanted.timeout_s) for build in wanted.builds)
         asked = Opening(
@@ -209,6 +208,8 @@ class _Run:
             self._notices.append,
         )
         self.lanes = kind.open(asked)
+        self.silent_s, self.heard_at = wanted.silent_s, time.monotonic()
+        """When the controller was there, and for how long it may be silent."""
 
     def slot(self, name: str) -> _Slot:
         """The lane of that name."""
@@ -284,6 +285,7 @@ def ask(text: str) -> str:
     """What a build answers, here, as JSON."""
     asked = loads(text, Asked)
     request: Mapping[str, Any] = json.loads(asked.request)
+    make_environment(asked.build)  # it may have been probed by another worker
     return json.dumps(inquire(asked.build, asked.task, request))
 
 

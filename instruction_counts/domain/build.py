@@ -14,7 +14,8 @@ DEFAULT_NAME = "default"
 class Build:
     """One build of torch, as its user names it.
 
-    ``python`` is the interpreter; where it is None, it is the ``python`` that ``source_cmd`` puts
+    ``python`` is the interpreter. Where it is None, it is that of an environment which is made of
+    ``lock``, the text of a lock file; where that is empty, the ``python`` that ``source_cmd`` puts
     first on PATH. ``env`` is added to the hermetic environment, and wins over it. ``compiler`` is
     what compiles its C++ cases: ``clang``, ``g++`` or a path; empty for the usual one.
     """
@@ -24,6 +25,7 @@ class Build:
     source_cmd: str | None = None
     env: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     compiler: str = ""
+    lock: str = ""
 
 
 def default_build() -> Build:

@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.builds.inquiry import measure_machine
+from instruction_counts.builds.lock_files import mark_used
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -105,12 +106,14 @@ class LocalLanes:
                 stack.callback(engine.close)
 
     def _measure(self, cores: tuple[int, ...], order: WorkOrder) -> Outcome:
+        mark_used(order.build)
         with WorkFolder() as folder:
             engine = self.engines[order.build.name]
             if order.beside is None:
                 outcome = engine.measure(order, cores, folder)
             else:
                 assert self.in_turns is not None, "asked of engines that can"
+                mark_used(order.beside)
                 base = self.engines[order.beside.name]
                 outcome = self.in_turns(base, engine, order, cores, folder)
             if outcome.failure is not None:

@@ -148,7 +148,7 @@ class StoreBuildMeasurer:
         patches have the same fingerprint. A run during which files changed may be of other code.
         """
         settings = self.request.settings
-        facts = (self._probe or settings.probe)(build)
+        facts = self._probe(build) if self._probe else settings.probe(build, self.observer.note)
         fingerprint = known_at_first(settings.fingerprint(facts))
         wanted = build.name, settings.engine, case.definition_hash, fingerprint
         for count in reversed(self.store.counts([case.key])):

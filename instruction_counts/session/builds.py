@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias
 import attrs
 
 from instruction_counts.builds.compilers import TORCHS_OWN
+from instruction_counts.builds.lock_files import is_made
 from instruction_counts.builds.missing import missing, no_backward, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.lanes import lanes_of
@@ -24,7 +25,7 @@ from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.engine import Notice, Profile
 from instruction_counts.engines.machine import Machine
 from instruction_counts.engines.registry import DEFAULT, engine_named, require_profile
 from instruction_counts.execution.events import Observer, Silent
@@ -92,12 +93,17 @@ class MeasurementSettings:
         """Whether times are asked for, and the engine can take those of two builds in turns."""
         return self.times and engine_named(self.engine).measure_in_turns is not None
 
-    def probe(self, build: Build) -> BuildFacts:
-        """What a build is, where it will be measured.
+    def probe(self, build: Build, notice: Notice = lambda _: None) -> BuildFacts:
+        """What a build is, where it will be measured; ``notice`` hears what takes minutes.
 
         Raises:
             BuildError: it cannot be used.
         """
+        if build.lock and (self.lanes != DEFAULT_LANES or not is_made(build)):
+            notice(
+                f"{build.name}: an environment is made of its lock file where there is none yet, "
+                "which takes minutes"
+            )
         # Torch's Timer compiles as torch's extensions do, with flags that are made for these.
         usual = "" if engine_named(self.engine).follows_profile else TORCHS_OWN
         chosen = attrs.evolve(build, compiler=build.compiler or self.compiler or usual)
@@ -143,7 +149,8 @@ class BuildRunner:
             BuildError: one cannot be used.
         """
         sweep()
-        return cls(tuple(map(settings.probe, builds)), settings, observer, recorder)
+        facts = tuple(settings.probe(build, observer.note) for build in builds)
+        return cls(facts, settings, observer, recorder)
 
     @property
     def names(self) -> tuple[str, ...]:

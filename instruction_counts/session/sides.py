@@ -9,6 +9,7 @@ from typing import Self
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
+from instruction_counts.builds.lock_files import is_lock_file
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
@@ -88,7 +89,7 @@ def _interpreter(name: str, role: str) -> Build | None:
             "Correct the path. A build with a name needs an option: --build NAME=PYTHON",
         )
     is_folder = path.is_dir() and (path / "bin" / "python").exists()
-    can_start = is_folder or (path.is_file() and os.access(path, os.X_OK))
+    can_start = is_folder or (path.is_file() and (is_lock_file(name) or os.access(path, os.X_OK)))
     return parse_build(f"{role}={name}") if can_start else None
 
 

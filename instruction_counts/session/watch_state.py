@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from instruction_counts.core.types import CaseKey
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.reading.structure import read_as, require_version, strict_converter
 from instruction_counts.system.files import locked, unwritable, write_output
@@ -33,6 +34,12 @@ class SeenBuild:
     name: str
     python: str
     run_id: int
+    lock: str = ""
+
+    @property
+    def build(self) -> Build:
+        """What to measure again."""
+        return Build(self.name, self.python or None, lock=self.lock)
 
 
 @attrs.frozen

@@ -196,7 +196,7 @@ class Looking:
         if not counted:
             self._note(f"{line} is broken and was skipped: no case has a count")
             return state
-        new = SeenBuild(line, build.name, build.python or "", measured.run_id)
+        new = SeenBuild(line, build.name, build.python or "", measured.run_id, build.lock)
         steps: list[Step] = []
         waiting: list[Base] = []
         for base in state.bases:
@@ -253,9 +253,10 @@ class Looking:
         # A command may call each build the same, say ``nightly``.
         name = base.name if base.name != new.name else f"{base.name} before"
         try:
-            sides = measurer.measure([Build(name, base.python), Build(new.name, new.python)])
+            sides = measurer.measure([attrs.evolve(base.build, name=name), new.build])
             if _torch_of(before) != _torch_of(sides[name]):
-                raise BuildError(f"{base.python} is not {base.line} any more", "Keep it longer.")
+                where = base.python or name
+                raise BuildError(f"{where} is not {base.line} any more", "Keep it longer.")
             found = measurer.check(measurer.compare(sides[name], sides[new.name]))
         except BuildError as error:
             self._note(f"{new.line}: candidates cannot be verified: {error.message}")

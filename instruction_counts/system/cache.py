@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -20,6 +21,10 @@ from instruction_counts.system.folders import default_cache, take
 
 VARIABLE = "INSTRUCTION_COUNTS_CACHE"
 DEFAULT_LIMIT_BYTES = 10 << 30
+ENVIRONMENTS = "environments"
+"""The kind of entries that processes go on to load files from."""
+_IN_USE_NS = 3_600 * 10**9
+"""For so long after its last use, an environment may still be in use."""
 _POLL_S = 0.1
 _MADE_FROM = "made-from"
 """A file of an entry that says which file decides whether the entry can still be of use."""
@@ -50,8 +55,9 @@ def note_source(folder: Path, source: Path) -> None:
 class Cache:
     """A folder of entries; for several threads and processes at once.
 
-    Above ``limit_bytes`` entries are removed, but never the last one: first those whose source is
-    gone (see `note_source`), then the least recently used.
+    Above ``limit_bytes`` entries are removed, but never the last one, nor environments that were
+    used within the hour: first those whose source is gone (see `note_source`), then the least
+    recently used.
 
     Raises:
         UsageError: the folder cannot be made, or is not ours: code in it would run.
@@ -141,10 +147,11 @@ class Cache:
             for path in self._entries(kind):
                 with contextlib.suppress(OSError):  # removed by another process just now
                     used_ns = path.stat().st_mtime_ns
-                    entries.append((_can_be_of_use(path), used_ns, _bytes_in(path), path))
+                    entries.append((_can_be_of_use(path), used_ns, _size_of(path), path))
         excess = sum(size for _, _, size, _ in entries) - self._limit_bytes
-        for _, _, size, path in sorted(entries)[:-1]:
-            if excess > 0:
+        since_ns = time.time_ns() - _IN_USE_NS
+        for _, used_ns, size, path in sorted(entries)[:-1]:
+            if excess > 0 and not (path.parent.name == ENVIRONMENTS and used_ns > since_ns):
                 self._remove(path)
                 excess -= size
 
@@ -182,6 +189,14 @@ def _is_ours(path: Path, key: str) -> bool:
 
 def _bytes_in(path: Path) -> int:
     return sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _size_of(path: Path) -> int:
+    """The bytes of an entry, without a look at each of its files where it says how many it has."""
+    try:
+        return int(_size_file(path).read_bytes())
+    except (OSError, ValueError):
+        return _bytes_in(path)
 
 
 def _can_be_of_use(entry: Path) -> bool:

@@ -53,11 +53,23 @@ def test_what_is_no_build_is_refused(text: str, expected: str) -> None:
         parse_build(text)
 
 
+@pytest.mark.parametrize("name", ["requirements.txt", "uv.lock"])
+def test_a_lock_file_is_known_by_its_suffix(tmp_path: Path, name: str) -> None:
+    """The build has its text, as other machines do not have the file."""
+    path = tmp_path / name
+    path.write_text("torch==2.13.0\n")
+    assert Build("new", lock="torch==2.13.0\n") == parse_build(f"new={path}")
+
+    path.write_text("torch\n")
+    with pytest.raises(DataError, match='found     "torch"'):
+        parse_build(f"new={path}")
+
+
 # In a file
 
 
 def test_a_file_holds_builds(tmp_path: Path) -> None:
-    """Each with its interpreter or command, and its variables."""
+    """Each with its interpreter, command or lock file, and its variables."""
     path = tmp_path / "mine.yaml"
     path.write_text(f"""
 builds:
@@ -69,11 +81,16 @@ builds:
       module load python
       source /opt/torch/env
     compiler: clang
+  - name: locked
+    lock: {tmp_path}/requirements
+    env: {{A: "1"}}
 """)
+    (tmp_path / "requirements").write_text("torch==2.13.0")
 
     assert (
         Build("base", sys.executable, None, {"OMP_NUM_THREADS": "1", "EMPTY": ""}),
         Build("module", None, "module load python\nsource /opt/torch/env\n", {}, "clang"),
+        Build("locked", env={"A": "1"}, lock="torch==2.13.0"),
     ) == read_builds(path)
 
 
@@ -95,6 +112,9 @@ PYTHON = f"python: {sys.executable}"
         ("builds: [{name: a}]", "found     neither"),
         (f"builds: [{{name: a, {PYTHON}}}, {{name: a, {PYTHON}}}]", 'found     "a" again'),
         ("builds: [{name: a, python: /nowhere}]", "expected  the path of an interpreter"),
+        (f"builds: [{{name: a, {PYTHON}, lock: a.txt}}]", "found     both"),
+        ("builds: [{name: a, lock: /nowhere}]", "found     /nowhere: No such file"),
+        ("builds: [{name: a, lock: /dev/null}]", "found     nothing in /dev/null:1"),
         ("builds: [", "expected  YAML"),
     ],
 )

@@ -164,14 +164,15 @@ def test_two_builds_of_one_run_are_compared(tmp_path: Path, program: Program) ->
     assert 3 == program(path).code  # both of its builds
 
 
-def test_an_interpreter_or_a_virtual_environment_is_a_build(
+def test_an_interpreter_a_virtual_environment_or_a_lock_file_is_a_build(
     files: Files, tmp_path: Path, program: Program
 ) -> None:
     """Without a name; it is looked at before anything is measured."""
     environment = tmp_path / "venv"
     (environment / "bin").mkdir(parents=True)
     (environment / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "new.txt").write_text("torch==2.13.0")
     more = ["--db", tmp_path / "runs.db", "--definitions", "/nowhere.py"]
 
-    for build in (sys.executable, environment):
+    for build in (sys.executable, environment, tmp_path / "new.txt"):
         assert "/nowhere.py" in program.error(files[0], build, *more)

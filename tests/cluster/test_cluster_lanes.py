@@ -23,9 +23,11 @@ from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import Lanes
 from instruction_counts.execution.scheduler import execute
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.system.cache import VARIABLE
 from tests.cluster import slow_engine
 from tests.fakes import make_case
 from tests.process import ROOT
+from tests.real import lock_file
 from tests.session.fakes import Remarks
 from tests.waiting import comes_true
 
@@ -233,3 +235,24 @@ def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
 
     assert cluster.address.startswith("tls://")
     assert {(f"case{n}", "base"): n + 1 for n in range(3)} == found
+
+
+def test_an_environment_of_a_lock_file_is_made_once_on_each_machine(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Two workers of one machine want it at once; only the text of the file travels to them."""
+    log, cache = tmp_path / "pip.log", tmp_path / "cache"
+    for _ in range(2):
+        cluster.worker(PIP_LOG=str(log), **{VARIABLE: str(cache)})
+    path = lock_file(tmp_path)
+    text = path.read_text()
+    path.unlink()
+    builds = [Build(name, lock=f"# {name}\n{text}") for name in ("base", "new")]
+    told = Remarks()
+    with runner_of(cluster, told, 2, *builds).lanes() as lanes:
+        found = counts(carried_out(orders(builds, 4), lanes))
+
+    assert {(f"case{n}", name): n + 1 for n in range(4) for name in ("base", "new")} == found
+    assert 2 == log.read_text().count("Successfully installed tiny-1")
+    assert 2 == len([*cache.glob("environments/[!.]*")])
+    assert 2 == len([text for text in told.notes if "an environment is made" in text])

@@ -1,6 +1,7 @@
 """Which workers a run takes, and what it says of the others; the workers are scripted."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Opening
 from instruction_counts.system.worker_tasks import counting_digest
 from tests.fakes import FACTS, FINGERPRINT, make_order
+from tests.waiting import comes_true
 
 SAME = Hello(__version__, counting_digest())
 OPENED = Opened(2, 4, {"default": FINGERPRINT})
@@ -104,3 +106,18 @@ def test_files_of_callgrind_cannot_be_asked_for() -> None:
     profile = Profile(callgrind_out=Path("raw"))
     with pytest.raises(UsageError, match=r"Leave out --callgrind-out, or --lanes"):
         ClusterLanes(Scripted({"a": {}}), Opening("fork", (FACTS,), profile))
+
+
+@pytest.mark.slow  # they hear of it every ten seconds
+def test_workers_that_are_ready_hear_of_a_run_while_others_get_ready() -> None:
+    """To make an environment takes longer than they wait for a controller."""
+
+    class Slow(Scripted):
+        def ask(self, address: str, task: Callable[..., Any], *rest: Any) -> Any:
+            if (address, task.__name__) == ("b", "open_lanes"):
+                comes_true(lambda: ("a", "hear") in self.told, within_s=60)
+            return super().ask(address, task, *rest)
+
+    workers = Slow({"a": {}, "b": {}})
+    with closing(ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))):
+        assert ("a", "hear") in workers.told

@@ -13,6 +13,7 @@ from instruction_counts.builds.files import files_of
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE, WARM_LOOP
 from instruction_counts.core.types import Case, Language
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
@@ -33,7 +34,7 @@ from tests.fakes import (
     make_record,
     make_run,
 )
-from tests.session.fakes import fake_engines, runner_of
+from tests.session.fakes import Remarks, fake_engines, known_lanes, runner_of
 
 CASES = [make_case("a"), make_case("b")]
 OUT_OF_TIME = Outcome.out_of_time(60)
@@ -310,6 +311,17 @@ def test_a_build_is_compiled_by_its_own_compiler_else_by_that_of_the_command(
         unregister(known)
 
     assert expected == found.build.compiler
+
+
+def test_it_is_said_that_environments_are_made_elsewhere() -> None:
+    """Whether they are there already is known on workers alone."""
+    said = Remarks()
+    with known_lanes() as elsewhere:
+        builds = [Build("new", lock="torch==2.13.0"), BUILD]
+        BuildRunner.of(builds, MeasurementSettings(lanes=elsewhere), said)
+
+    text = "new: an environment is made of its lock file where there is none yet"
+    assert [f"{text}, which takes minutes"] == said.notes
 
 
 def test_the_banner_names_what_is_measured() -> None:

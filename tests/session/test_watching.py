@@ -455,10 +455,17 @@ STATE = State(
     ("b0", "b1"),
     (
         Base(SeenBuild("b0=/b0", "b0", "/b0", 1), (make_record("add", "mm").key,)),
-        Base(SeenBuild("b1=/b1", "b1", "/b1", 2), (make_record("add").key,)),
+        Base(SeenBuild("b1=b1.txt", "b1", "", 2, "torch==2"), (make_record("add").key,)),
     ),
     ({"id": "0123", "case": "add", "change": None, "verified": True, "causes": ["+1000 f"]},),
 )
+
+
+def test_a_build_is_measured_again_as_it_was_named() -> None:
+    """By its interpreter, or by the lock file as it was then."""
+    assert [Build("b0", "/b0"), Build("b1", lock="torch==2")] == [
+        base.build.build for base in STATE.bases
+    ]
 
 
 def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:

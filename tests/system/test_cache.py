@@ -196,6 +196,18 @@ def test_the_least_recently_used_entries_go(filled: Path, limit: int, left: str)
     assert left == "".join(sorted(path.name for path in filled.glob("cases/[!.]*")))
 
 
+@pytest.mark.parametrize(("minutes", "left"), [(50, "ad"), (70, "d")])
+def test_an_environment_that_may_be_in_use_stays(cache: Cache, minutes: int, left: str) -> None:
+    """Servers load files of theirs at any time, and two can be larger than the limit."""
+    for kind in ("environments", "cases"):
+        made = cache.entry(kind, "a" if kind == "environments" else "b", writing("x" * 100))
+        long_ago = time.time() - 60 * minutes
+        os.utime(made, (long_ago, long_ago))
+    Cache(cache.root, 100).entry("environments", "d", writing("x" * 100))
+
+    assert left == "".join(sorted(path.name for path in cache.root.glob("*/[!.]*")))
+
+
 @pytest.mark.parametrize("is_changed", [True, False], ids=["another", "gone"])
 def test_what_was_made_from_files_that_are_gone_goes_first(
     filled: Path, tmp_path: Path, *, is_changed: bool

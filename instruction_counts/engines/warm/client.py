@@ -23,6 +23,7 @@ from filelock import FileLock
 import instruction_counts
 from instruction_counts.builds.compilers import find_compiler, first_line
 from instruction_counts.builds.files import files_of
+from instruction_counts.builds.lock_files import mark_used
 from instruction_counts.builds.probing import BuildFacts, find_valgrind, probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Failure, FailureKind
@@ -291,6 +292,7 @@ def _known(build: Build) -> BuildFacts | None:
         hello = told(channel.place_of(build, Profile()), "hello")
     except OSError:
         return None
+    mark_used(build)
     facts, compiler = cattrs.structure(hello["facts"], BuildFacts), find_compiler(build)
     files = files_of(facts.interpreter, facts.torch_root, facts.library_paths)
     valgrind = find_valgrind(build)
