@@ -245,9 +245,10 @@ class ClusterLanes:
                 return
             self._is_closed = True
             self._changed.notify_all()
-        # Some that were lost may be there again.
-        self._workers.tell(self._opened, worker.close_lanes, self._run)
-        self._workers.leave()
+        try:  # some that were lost may be there again
+            self._workers.tell(self._opened, worker.close_lanes, self._run)
+        finally:  # whoever presses Ctrl-C again waits for none that hangs
+            self._workers.leave()
 
     # Opening
 

@@ -30,6 +30,7 @@ class Scripted:
 
     answers: Mapping[str, Mapping[str, Any]]
     told: list[tuple[str, str]] = attrs.field(factory=list)
+    is_left: bool = False
 
     @property
     def there(self) -> frozenset[str]:
@@ -48,11 +49,15 @@ class Scripted:
         return answer
 
     def tell(self, addresses: Any, task: Callable[..., Any], *_: Any) -> None:
-        """Note it."""
-        self.told += [(address, task.__name__) for address in addresses]
+        """Note it; an interrupt may come meanwhile."""
+        for address in addresses:
+            self.told.append((address, task.__name__))
+            if task.__name__ == "close_lanes" and "close_lanes" in self.answers[address]:
+                raise self.answers[address]["close_lanes"]
 
     def leave(self) -> None:
-        """They answer at once."""
+        """Nobody waits for them any longer."""
+        self.is_left = True
 
 
 def opened(said: list[str], **answers: Mapping[str, Any]) -> ClusterLanes:
@@ -136,6 +141,16 @@ def test_a_case_does_not_wait_for_a_worker_that_is_gone() -> None:
         assert measure is not None
         with pytest.raises(BuildError, match=r"no worker is left with 8 contig.*\n.*--resume"):
             measure(make_order("add", num_threads=8))
+
+
+def test_an_interrupt_while_lanes_close_waits_for_no_worker() -> None:
+    """The second one: a machine that hangs may answer in minutes, or never."""
+    workers = Scripted({"a": {"close_lanes": KeyboardInterrupt()}})
+    lanes = ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))
+    with pytest.raises(KeyboardInterrupt):
+        lanes.close()
+
+    assert workers.is_left
 
 
 def test_a_question_is_asked_of_all_workers_until_one_answers() -> None:
