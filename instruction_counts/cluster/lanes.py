@@ -57,6 +57,7 @@ _TOLD_WITHIN_S = 10.0
 _TIMEOUT_S = 600.0
 _MOST_AT_ONCE = 32
 _SAME_PROGRAM = "Install the same instruction-counts there as here."
+_GO_ON = "What was measured is stored. Once workers are there, go on with the others: --resume"
 
 
 class LostWorkerError(Exception):
@@ -71,6 +72,7 @@ class Workers:
         self._desks: dict[str, tuple[Any, Any]] = {}
         """Each with its future, as long as which it is there."""
         self._lock = threading.Lock()
+        self._is_left = False
         self.there: frozenset[str] = frozenset()
         """The addresses of those that are there."""
         self.look()
@@ -110,6 +112,10 @@ class Workers:
                     waiting.append(self._begun(self._desk(address).answer(task.__name__, text)))
         concurrent.futures.wait(waiting, _TOLD_WITHIN_S)
 
+    def leave(self) -> None:
+        """Wait for no answer any longer: machines that hang or were cut off may send none."""
+        self._is_left = True
+
     def _desk(self, address: str) -> Any:
         """Where a worker answers, without the scheduler: it would take longer than an answer."""
         with self._lock:
@@ -125,13 +131,11 @@ class Workers:
 
     def _awaited(self, future: Any, address: str) -> Any:
         waiting = self._begun(future)
-        while True:
-            try:
-                return waiting.result(timeout=_LOOK_UP_S)
-            except TimeoutError:
-                if address not in self.there:
-                    waiting.cancel()
-                    raise
+        while not concurrent.futures.wait([waiting], _LOOK_UP_S).done:
+            if self._is_left or address not in self.there:
+                waiting.cancel()
+                raise LostWorkerError(address)
+        return waiting.result()
 
 
 async def _awaited(future: Any) -> Any:
@@ -160,12 +164,15 @@ class ClusterLanes:
         threading.Thread(target=self._keep_up, daemon=True).start()
         try:
             opened = self._open(asked)
-        except BaseException:
+        except BaseException:  # Ctrl-C, say
             self._is_closed = True
+            self._workers.tell(self._workers.there, worker.close_lanes, self._run)
             raise
         self.fingerprints: Mapping[str, Fingerprint] = next(iter(opened.values())).fingerprints
         """Those of all workers."""
-        self._used = set(opened)
+        self._opened = tuple(opened)
+        self._used = {address: found.widest for address, found in opened.items()}
+        """Each with the most contiguous cores that a case can have there."""
         self._free = [
             _Slot(address, str(place), found.widest)
             for address, found in opened.items()
@@ -181,15 +188,12 @@ class ClusterLanes:
         return f"needs {order.cores} contiguous cores, but the workers have {self.widest}"
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
-        """Ask one worker: they are alike."""
-        ask_any(self._workers, self._used, worker.check, Orders(self._run, _samples(orders)), bool)
+        """Ask each worker, as one may lack what others have."""
+        self._ask_all(worker.check, orders)
 
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Each worker."""
-        message = Orders(self._run, _samples(orders))
-        for address in sorted(self._used):
-            with contextlib.suppress(LostWorkerError):
-                self._workers.ask(address, worker.start, message, bool)
+        self._ask_all(worker.start, orders)
 
     def wait(self) -> None:
         """Workers wait themselves."""
@@ -206,12 +210,14 @@ class ClusterLanes:
                     found = self._workers.ask(slot.address, worker.measure, asked, Measured)
                 except LostWorkerError:
                     self._lose(slot.address, order)
-                    held[0] = self._take(cores, is_cancelled)
+                except UsageError as error:  # of the machine: a full disk, say
+                    self._lose(slot.address, order, error)
                 else:
                     self.fingerprints = found.fingerprints or self.fingerprints
                     for text in found.notices:
-                        self._notice(text)
+                        self._notice(f"{slot.address}: {text}")
                     return found.outcome
+                held[0] = self._take(cores, is_cancelled)
             raise UsageError("the lanes were closed")
 
         try:
@@ -238,9 +244,14 @@ class ClusterLanes:
     def close(self) -> None:
         """End what runs for this run on each worker."""
         with self._changed:
+            if self._is_closed:
+                return
             self._is_closed = True
             self._changed.notify_all()
-        self._workers.tell(self._used, worker.close_lanes, self._run)
+        try:  # some that were lost may be there again
+            self._workers.tell(self._opened, worker.close_lanes, self._run)
+        finally:  # whoever presses Ctrl-C again waits for none that hangs
+            self._workers.leave()
 
     # Opening
 
@@ -261,31 +272,46 @@ class ClusterLanes:
         )
         addresses = sorted(self._workers.there)
         if not addresses:
-            raise UsageError("the scheduler has no workers", "Start some:  dask worker ADDRESS")
+            raise _no_workers()
+        return self._of_one_kind(self._each(addresses, partial(self._open_one, wanted)))
+
+    def _each(self, addresses: Sequence[str], task: Callable[[str], T]) -> dict[str, T]:
+        """What a task finds on each worker; those on which it fails are said, and closed.
+
+        Raises:
+            BuildError, UsageError: it fails on all of them.
+        """
         with ThreadPoolExecutor(min(len(addresses), _MOST_AT_ONCE)) as threads:
-            answers = threads.map(partial(self._open_one, wanted), addresses)
-            found = dict(zip(addresses, answers, strict=True))
-        opened = {at: answer for at, answer in found.items() if isinstance(answer, Opened)}
+            try:
+                answers = threads.map(partial(_found_or_error, task), addresses)
+                found = dict(zip(addresses, answers, strict=True))
+            except BaseException:  # Ctrl-C, which else waits for the threads
+                self._workers.leave()
+                raise
         errors = {at: answer for at, answer in found.items() if isinstance(answer, UsageError)}
-        if not opened:
+        if len(errors) == len(found):
             raise next(iter(errors.values()))
         for address, error in errors.items():
             self._notice(f"{address} is not used: {error}")
-        return self._of_one_kind(opened)
+        self._workers.tell(errors, worker.close_lanes, self._run)
+        return {at: answer for at, answer in found.items() if not isinstance(answer, UsageError)}
 
-    def _open_one(self, wanted: Wanted, address: str) -> Opened | UsageError:
-        try:
-            theirs = self._workers.ask(address, worker.hello, "", Hello)
-            if theirs != (ours := Hello(__version__, counting_digest())):
-                message = f"{address} has version {theirs.version}, and this is {ours.version}"
-                if theirs.version == ours.version:
-                    message = f"{address} has other code of version {theirs.version}"
-                return UsageError(message, _SAME_PROGRAM)
-            return self._workers.ask(address, worker.open_lanes, wanted, Opened)
-        except UsageError as error:
-            return error
-        except LostWorkerError:
-            return UsageError(f"{address} is gone")
+    def _ask_all(self, task: Callable[[str], str], orders: Sequence[WorkOrder]) -> None:
+        message, used = Orders(self._run, _samples(orders)), sorted(self._used)
+        if not used:
+            return  # `lane` says so
+        found = self._each(used, lambda address: self._workers.ask(address, task, message, bool))
+        with self._changed:
+            self._used = {at: widest for at, widest in self._used.items() if at in found}
+
+    def _open_one(self, wanted: Wanted, address: str) -> Opened:
+        theirs = self._workers.ask(address, worker.hello, "", Hello)
+        if theirs != (ours := Hello(__version__, counting_digest())):
+            message = f"{address} has version {theirs.version}, and this is {ours.version}"
+            if theirs.version == ours.version:
+                message = f"{address} has other code of version {theirs.version}"
+            raise UsageError(message, _SAME_PROGRAM)
+        return self._workers.ask(address, worker.open_lanes, wanted, Opened)
 
     def _of_one_kind(self, opened: Mapping[str, Opened]) -> dict[str, Opened]:
         """Those with the fingerprints that most have; the others are said, and closed."""
@@ -325,21 +351,24 @@ class ClusterLanes:
                     if slot.widest >= cores and slot.address in self._used:
                         self._free.remove(slot)
                         return slot
-                if not self._used:
-                    raise BuildError(
-                        "no worker is left",
-                        "What was measured is stored. Go on with the others: --resume",
-                    )
+                if all(widest < cores for widest in self._used.values()):
+                    which = f" with {cores} contiguous cores" if self._used else ""
+                    raise BuildError(f"no worker is left{which}", _GO_ON)
                 self._changed.wait(_LOOK_UP_S)
         return None
 
-    def _lose(self, address: str, order: WorkOrder) -> None:
+    def _lose(self, address: str, order: WorkOrder, error: UsageError | None = None) -> None:
+        """Give a worker no more: it is gone, or says why it cannot go on."""
         with self._changed:
             is_new = address in self._used
-            self._used.discard(address)
+            self._used.pop(address, None)
             self._changed.notify_all()
-        if is_new and not self._is_closed:
-            self._notice(f"{address} is gone; {order.title} and its other cases go to others")
+        if not is_new or self._is_closed:
+            return
+        what, why = ("is gone", "") if error is None else ("cannot go on", f": {error}")
+        self._notice(f"{address} {what}; {order.title} and its other cases go to others{why}")
+        if error is not None:
+            self._workers.tell([address], worker.close_lanes, self._run)
 
     def _keep_up(self) -> None:
         """See which workers are there, and let them hear of this controller."""
@@ -360,15 +389,33 @@ def ask_any(
     message: Any,
     kind: type[T],
 ) -> T:
-    """What the first of these workers answers that is there.
+    """What the first of these workers finds.
 
     Raises:
-        BuildError, UsageError: it says why it cannot, or none is there.
+        BuildError, UsageError: why the first cannot, where none can; or none is there.
     """
+    reason: UsageError | None = None
     for address in sorted(addresses):
-        with contextlib.suppress(LostWorkerError):
+        try:
             return workers.ask(address, task, message, kind)
-    raise UsageError("the scheduler has no workers", "Start some:  dask worker ADDRESS")
+        except UsageError as error:  # another one may have what this one lacks
+            reason = reason or error
+        except LostWorkerError:
+            pass
+    raise reason or _no_workers()
+
+
+def _no_workers() -> UsageError:
+    return UsageError("the scheduler has no workers", "Start some:  dask worker ADDRESS")
+
+
+def _found_or_error(task: Callable[[str], T], address: str) -> T | UsageError:
+    try:
+        return task(address)
+    except UsageError as error:
+        return error
+    except LostWorkerError:
+        return UsageError(f"{address} is gone", _GO_ON)
 
 
 def _samples(orders: Sequence[WorkOrder]) -> tuple[WorkOrder, ...]:

@@ -12,11 +12,12 @@ import asyncio
 import contextlib
 import functools
 import json
+import logging
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 import attrs
@@ -35,9 +36,11 @@ from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
 from instruction_counts.storage.json_files import dumps, loads
+from instruction_counts.system.shortages import shortage
 from instruction_counts.system.worker_tasks import counting_digest
 
 T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 
 
 @attrs.frozen
@@ -261,8 +264,10 @@ def _answering(function: Callable[[str], Any]) -> Callable[[str], str]:
         except UsageError as error:
             return dumps(refusal(error))
         except Exception as error:  # noqa: BLE001 - reported where somebody reads it
-            fault = f"a worker failed: {type(error).__name__}: {error}"
-            return dumps(Answer(error=fault, remedy="Its log says where."))
+            _LOG.exception("%s failed", function.__name__)
+            what = f"a worker failed: {type(error).__name__}: {error}"
+            fault = UsageError(what, "Its log says where.")
+            return dumps(refusal(shortage(error) or fault))
 
     return answer
 
@@ -376,8 +381,6 @@ _TASKS = {
         *(machine, changed_files, hear, close_lanes),
     )
 }
-_MOST_AT_ONCE = 1024
-_THREADS = ThreadPoolExecutor(_MOST_AT_ONCE)
 
 
 class Desk:
@@ -385,5 +388,9 @@ class Desk:
 
     async def answer(self, task: str, text: str) -> str:
         """What a task answers."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_THREADS, _TASKS[task], text)
+        function, answer = _TASKS[task], Future[str]()
+        answer.set_running_or_notify_cancel()
+        # A worker that ends, as one that was cut off does, waits for no case: servers end with it.
+        thread = threading.Thread(target=lambda: answer.set_result(function(text)), daemon=True)
+        thread.start()
+        return await asyncio.wrap_future(answer)

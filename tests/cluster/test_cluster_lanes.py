@@ -1,98 +1,40 @@
 """Lanes on real workers of Dask, in processes of their own; their engine counts characters."""
 
-import json
-import os
 import shutil
-import subprocess
+import signal
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import attrs
 import pytest
 
 from instruction_counts.cluster.connection import connected
 from instruction_counts.cluster.lanes import Workers
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import Lanes
 from instruction_counts.execution.scheduler import execute
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.storage.json_files import read_json
 from instruction_counts.system.cache import VARIABLE
 from tests.cluster import slow_engine
+from tests.cluster.real import Cluster, certificates
 from tests.fakes import make_case
-from tests.process import ROOT
+from tests.process import called, executable, write_definitions
 from tests.real import lock_file
 from tests.session.fakes import Remarks
+from tests.small_disk import fill, small_disk
 from tests.waiting import comes_true
 
 dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.slow
 pytest.importorskip("distributed")
 BASE, NEW = (Build(name, sys.executable) for name in ("base", "new"))
-
-
-@attrs.define
-class Cluster:
-    """A scheduler, and the workers that a test starts."""
-
-    folder: Path
-    address: str = ""
-    processes: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
-
-    def start(self, *command: str, **variables: str) -> subprocess.Popen[bytes]:
-        """A process of Dask."""
-        known = {"PYTHONPATH": str(ROOT), slow_engine.NOTED: str(self.noted)}
-        with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "dask", *command],
-                env={**os.environ, **known, **variables},
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-            )
-        self.processes.append(process)
-        return process
-
-    def schedule(self, *options: str, **variables: str) -> None:
-        """Start the scheduler."""
-        file = self.folder / "scheduler.json"
-        place = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
-        self.start("scheduler", *place, "--no-dashboard", *options, **variables)
-        assert comes_true(lambda: file.exists() and file.read_text().endswith("}"))
-        self.address = json.loads(file.read_text())["address"]
-
-    def close(self) -> None:
-        """End all of them."""
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-    def worker(self, **variables: str) -> subprocess.Popen[bytes]:
-        """A worker with a lane for each of two cores."""
-        options = (
-            "--nthreads",
-            "2",
-            "--no-nanny",
-            "--no-dashboard",
-            "--preload",
-            slow_engine.__file__,
-        )
-        return self.start("worker", self.address, *options, **variables)
-
-    @property
-    def noted(self) -> Path:
-        """Where workers write what they measure."""
-        return self.folder / "noted"
-
-    def measured(self) -> list[list[str]]:
-        """The process, the case, the build and the core of each measurement."""
-        return [line.split() for line in self.noted.read_text().splitlines()]
 
 
 @pytest.fixture(autouse=True)
@@ -213,22 +155,22 @@ def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Certificates are those that Dask's own configuration names."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    command += ["-subj", "/CN=instruction-counts", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    names = {"CA_FILE": certificate}
-    for role in ("SCHEDULER", "WORKER", "CLIENT"):
-        names |= {f"{role}__CERT": certificate, f"{role}__KEY": key}
-    own = {"ca-file": certificate, "client.cert": certificate, "client.key": key}
-    variables = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(at) for name, at in names.items()}
-    with closing(Cluster(tmp_path)) as cluster:
-        cluster.schedule("--protocol", "tls", **variables)
-        cluster.worker(**variables)
+    variables = certificates(tmp_path)
+    own = {
+        f"distributed.comm.tls.{name}": variables[f"DASK_DISTRIBUTED__COMM__TLS__{variable}"]
+        for name, variable in (
+            ("ca-file", "CA_FILE"),
+            ("client.cert", "CLIENT__CERT"),
+            ("client.key", "CLIENT__KEY"),
+        )
+    }
+    with closing(Cluster(tmp_path, variables)) as cluster:
+        cluster.schedule("--protocol", "tls")
+        cluster.worker()
         with pytest.raises(UsageError, match="and no certificates are configured"):
             connected(cluster.address)
         with (
-            dask.config.set({f"distributed.comm.tls.{name}": str(at) for name, at in own.items()}),
+            dask.config.set(own),
             runner_of(cluster, Remarks(), 1, BASE).lanes() as lanes,
         ):
             found = counts(carried_out(orders([BASE], 3), lanes))
@@ -256,3 +198,69 @@ def test_an_environment_of_a_lock_file_is_made_once_on_each_machine(
     assert 2 == log.read_text().count("Successfully installed tiny-1")
     assert 2 == len([*cache.glob("environments/[!.]*")])
     assert 2 == len([text for text in told.notes if "an environment is made" in text])
+
+
+@pytest.mark.thorough
+def test_what_a_worker_with_a_full_disk_had_goes_to_another_one(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """With the reason, and what to do there."""
+    told = Remarks()
+    with small_disk(tmp_path / "disk", "64k") as disk:
+        fill(disk)
+        cluster.worker(**{slow_engine.NOTED: str(disk / "noted")})
+        cluster.worker(**{slow_engine.SECONDS: "0.2"})
+        with runner_of(cluster, told, 2, BASE).lanes() as lanes:
+            found = counts(carried_out(orders([BASE], 12), lanes))
+
+    assert {(f"case{n}", "base"): n + 1 for n in range(12)} == found
+    (note,) = [text for text in told.notes if " cannot go on; " in text]
+    assert "go to others: No space left on device\n  Free some space there" in note
+
+
+@pytest.mark.thorough
+def test_a_worker_that_lacks_the_build_is_left_out(cluster: Cluster, tmp_path: Path) -> None:
+    """Also where it is the first that is asked; with no other one, that is the error."""
+    folder = tmp_path / "build"
+    folder.mkdir()
+    build = Build("base", executable(folder / "python", f'exec {sys.executable} "$@"'))
+    hidden = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {folder} && exec "$@"', "sh")
+    if called([*hidden, "true"]).returncode:
+        pytest.skip("nothing can be mounted for one process")
+    told = Remarks()
+    cluster.worker(inside=hidden)
+    with pytest.raises(BuildError, match=rf"{folder}/python does not"):
+        runner_of(cluster, told, 1, build)
+    cluster.worker()
+    with runner_of(cluster, told, 2, build).lanes() as lanes:
+        found = counts(carried_out(orders([build], 4), lanes))
+
+    assert {(f"case{n}", "base"): n + 1 for n in range(4)} == found
+    (note,) = [text for text in told.notes if " is not used: " in text]
+    assert f"{folder}/python" in note
+
+
+@pytest.mark.thorough
+@pytest.mark.faults
+def test_an_interrupt_keeps_what_is_finished_and_ends_what_workers_do(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """They do not wait until nothing was heard for minutes, and serve the next command."""
+    definitions = write_definitions(tmp_path, quick="x = 1", held="x = 22", held2="x = 333")
+    run = ("run", "--definitions", definitions)
+    cluster.hold.touch()
+    cluster.worker()
+    cluster.wait_for(1)
+    command = cluster.command(*run, "--output", "r.json")
+    assert comes_true(lambda: len(cluster.held()) == 2)
+    command.send_signal(signal.SIGINT)
+    code = command.wait()
+    closed = comes_true(cluster.closed.exists, within_s=120)
+    cluster.hold.unlink()
+    resumed = cluster.command(*run, "--resume", "r.json", "--output", "all.json").wait()
+
+    assert [130, 0] == [code, resumed]
+    assert closed
+    assert [("quick",)] == [record.label for record in read_json(tmp_path / "r.json").cases]
+    assert 3 == len(read_json(tmp_path / "all.json").cases)
+    assert 1 == len([case for _, case, *_ in cluster.measured() if case == "quick"])

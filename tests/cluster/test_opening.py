@@ -9,9 +9,12 @@ import attrs
 import pytest
 
 from instruction_counts import __version__
-from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError
-from instruction_counts.cluster.worker import Hello, Opened
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.cluster import worker
+from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError, ask_any
+from instruction_counts.cluster.worker import Hello, Measured, Opened
 from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Opening
 from instruction_counts.system.worker_tasks import counting_digest
@@ -19,6 +22,7 @@ from tests.fakes import FACTS, FINGERPRINT, make_order
 from tests.waiting import comes_true
 
 SAME = Hello(__version__, counting_digest())
+MEASURED = Measured(Outcome(Status.OK))
 OPENED = Opened(2, 4, {"default": FINGERPRINT})
 
 
@@ -28,6 +32,7 @@ class Scripted:
 
     answers: Mapping[str, Mapping[str, Any]]
     told: list[tuple[str, str]] = attrs.field(factory=list)
+    is_left: bool = False
 
     @property
     def there(self) -> frozenset[str]:
@@ -39,14 +44,22 @@ class Scripted:
 
     def ask(self, address: str, task: Callable[..., Any], *_: Any) -> Any:
         """What the test says."""
-        answer = {"hello": SAME, "open_lanes": OPENED, **self.answers[address]}[task.__name__]
+        usual = {"hello": SAME, "open_lanes": OPENED, "check": True, "start": True}
+        answer = (usual | {"measure": MEASURED} | self.answers[address])[task.__name__]
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def tell(self, addresses: Any, task: Callable[..., Any], *_: Any) -> None:
-        """Note it."""
-        self.told += [(address, task.__name__) for address in addresses]
+        """Note it; an interrupt may come meanwhile."""
+        for address in addresses:
+            self.told.append((address, task.__name__))
+            if task.__name__ == "close_lanes" and "close_lanes" in self.answers[address]:
+                raise self.answers[address]["close_lanes"]
+
+    def leave(self) -> None:
+        """Nobody waits for them any longer."""
+        self.is_left = True
 
 
 def opened(said: list[str], **answers: Mapping[str, Any]) -> ClusterLanes:
@@ -90,6 +103,68 @@ def test_without_a_worker_that_fits_the_reason_is_the_error() -> None:
         opened([], a={"open_lanes": BuildError("no such build")})
     with pytest.raises(UsageError, match=r"has no workers\n.*dask worker"):
         opened([])
+
+
+@pytest.mark.parametrize("task", ["check", "start"])
+def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
+    """It may be any of them; where none can, the reason is the error."""
+    said: list[str] = []
+    no_valgrind = BuildError("Valgrind does not start")
+    lanes = opened(said, a={task: no_valgrind}, b={})
+    none = opened([], a={task: no_valgrind}, b={task: LostWorkerError("b")})
+
+    getattr(lanes, task)([make_order("add")])
+    with lanes.lane(1, lambda: False) as measure:
+        assert measure is not None
+        assert MEASURED.outcome == measure(make_order("add"))
+    assert ["a is not used: Valgrind does not start"] == said
+    with pytest.raises(BuildError, match="Valgrind does not start"):
+        getattr(none, task)([make_order("add")])
+
+
+def test_what_a_worker_cannot_measure_goes_to_another_one() -> None:
+    """A fault of its machine is said, with the remedy, and ends no run."""
+    said: list[str] = []
+    lanes = opened(said, a={"measure": UsageError("a full disk", "Free some space")}, b={})
+    with lanes.lane(1, lambda: False) as measure:
+        assert measure is not None
+        assert MEASURED.outcome == measure(make_order("add"))
+
+    (text,) = said
+    assert text.startswith("a cannot go on; add")
+    assert text.endswith(" and its other cases go to others: a full disk\n  Free some space")
+
+
+def test_a_case_does_not_wait_for_a_worker_that_is_gone() -> None:
+    """The others have lanes, but none with so many cores."""
+    wide = attrs.evolve(OPENED, widest=8)
+    lanes = opened([], a={}, b={"open_lanes": wide, "measure": LostWorkerError("b")})
+    with lanes.lane(8, lambda: False) as measure:
+        assert measure is not None
+        with pytest.raises(BuildError, match=r"no worker is left with 8 contig.*\n.*--resume"):
+            measure(make_order("add", num_threads=8))
+
+
+def test_an_interrupt_while_lanes_close_waits_for_no_worker() -> None:
+    """The second one: a machine that hangs may answer in minutes, or never."""
+    workers = Scripted({"a": {"close_lanes": KeyboardInterrupt()}})
+    lanes = ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))
+    with pytest.raises(KeyboardInterrupt):
+        lanes.close()
+
+    assert workers.is_left
+
+
+def test_a_question_is_asked_of_all_workers_until_one_answers() -> None:
+    """A build may lie on some of them alone; the first reason is the error."""
+    nowhere, elsewhere = (BuildError(f"no such build on {name}") for name in "ab")
+    gone = LostWorkerError("c")
+    workers = Scripted({"a": {"probe": nowhere}, "b": {"probe": FACTS}})
+    none = Scripted({"a": {"probe": nowhere}, "b": {"probe": elsewhere}, "c": {"probe": gone}})
+
+    assert FACTS is ask_any(workers, "ab", worker.probe, "", BuildFacts)
+    with pytest.raises(BuildError, match="no such build on a"):
+        ask_any(none, "abc", worker.probe, "", BuildFacts)
 
 
 def test_a_case_that_is_wider_than_any_worker_is_refused() -> None:
