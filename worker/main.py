@@ -337,6 +337,8 @@ class Shim:
         # Whether children begin to count by themselves, after what is not to be instrumented.
         self.starts_in_children = False
         self.wake: Callable[[], None] = lambda: None
+        # The variables of a case that are emptied after each window.
+        self.emptied: Callable[[Message], Sequence[str]] = lambda _: ()
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -462,7 +464,9 @@ def _prepare_torch(request: Message, shim: Shim) -> None:
     _import_what_comes_late(torch)
     if request["prepares"]:
         shim.starts_in_children = True
-        shim.wake = neighbour(request["prepares"]).prepare(request["rehearsal"])
+        prepares = neighbour(request["prepares"])
+        shim.wake = prepares.prepare(request["rehearsal"])
+        shim.emptied = getattr(prepares, "results", shim.emptied)
         if request["role"] != "counts":
             shim.wake()
 
@@ -704,7 +708,10 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         shim.use_layout(layout)
     case = with_artefact(request["case"], "")
     torch.set_num_threads(case["num_threads"])
-    loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
+    if case["language"] == "C++":
+        loop: Any = CompiledLoop(case)
+    else:
+        loop = PythonLoop(case, shim.idle_hooks, emptied=shim.emptied(case))
     pilot, pattern = request["pilot_runs"], request["pattern"]
     runs = [*pilot, 0, *(0 for _ in pattern)]
     lengths = (ctypes.c_uint64 * len(runs))(*runs)
@@ -858,10 +865,19 @@ class CodeSeen:
 class PythonLoop:
     """A Python case: one function that runs the setup, then windows of the loop, as timeit does."""
 
-    def __init__(self, case: Message, idle_hooks: Sequence[Any], *, pausing: bool = False) -> None:
+    def __init__(
+        self,
+        case: Message,
+        idle_hooks: Sequence[Any],
+        *,
+        pausing: bool = False,
+        emptied: Sequence[str] = (),
+    ) -> None:
         setup = textwrap.indent(case["setup"] or "pass", " " * 4)
         stmt = textwrap.indent(case["stmt"], " " * 12)
-        text = _LOOP.format(setup=setup, stmt=stmt, after="        yield\n" if pausing else "")
+        after = [*("%s = None" % name for name in emptied), *(["yield"] if pausing else [])]
+        lines = "".join("        %s\n" % line for line in after)
+        text = _LOOP.format(setup=setup, stmt=stmt, after=lines)
         setup_lines = setup.count("\n") + 1
         parts = {"setup": (2, setup_lines), "stmt": (5 + setup_lines, stmt.count("\n") + 1)}
         self._sources = {"<case>": Source(text, parts)}
