@@ -365,7 +365,8 @@ class Shim:
         full = facts and facts.full_counter
         if full:
             self._library.steady_use_counters(ctypes.c_uint64(full))
-        self.holds_counters = bool(facts) and not (full and _running(_running.__code__) is None)
+        # Of a function that does not run now: where one does, its counters change meanwhile.
+        self.holds_counters = bool(facts) and not (full and _running(_call_deeper.__code__) is None)
 
     def know_counters(self, code: Any) -> None:
         """Let ``settle_interpreter`` keep the interpreter from specialising a code object again."""
@@ -730,6 +731,10 @@ def count_in_child(request: Message, shim: Shim) -> Message:
             )
             lengths[window + 1 :] = [warm_up, *(unit * factor for factor in pattern)]
 
+    # Of all but the heaviest cases, from the runs that follow the setup on.
+    soonest = sum(pilot) + _RUNS_SEEN + request["schedule"][0][1]
+    counted = soonest, soonest + sum(pattern) * request["schedule"][0][2]
+
     def run() -> None:
         if isinstance(loop, CompiledLoop):
             loop.run(lengths, shim.count_hooks)
@@ -739,8 +744,8 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 shim.count_hooks,
                 # What was specialised for types that have other versions now takes long to notice.
                 CodeSeen(shim.know_counters, shim.drain_counters),
-                lambda: shim.method_cache.separate(request["lookups"]),
-                shim.begin_counting if shim.starts_in_children else None,
+                lambda: shim.method_cache.separate(request["lookups"], counted),
+                [shim.method_cache.watch, shim.begin_counting] if shim.starts_in_children else (),
             )
 
     with shim.after_each_window(decide):
@@ -811,8 +816,9 @@ _IDLE_WINDOWS = 40
 
 # In the first run of a statement, code runs that no further run needs, and the other way round.
 _RUNS_SEEN = 2
-# So many let torch compile, and the interpreter specialise what was compiled.
-_RUNS_TO_COMPILE = 50
+# So many let torch compile, and the interpreter specialise what was compiled; the last ones tell
+# how many versions of types an iteration takes (`method_cache.RUNS_WATCHED`).
+_RUNS_TO_COMPILE = 40, 10
 
 
 class CodeSeen:
@@ -899,18 +905,18 @@ class PythonLoop:
         hooks: Sequence[Any],
         seen: Optional[CodeSeen] = None,
         before: Callable[[], Any] = lambda: None,
-        begin: Optional[Callable[[], None]] = None,
+        after_some: Sequence[Callable[[], None]] = (),
     ) -> None:
         """Run the setup, then a window for each number of runs in ``lengths``, read as it comes.
 
-        ``before`` is called after the setup, ``begin`` after some runs that follow it. ``seen``
-        gets to know the code that runs, from two further runs before the windows.
+        ``before`` is called after the setup, and after what is called ``after_some`` runs each.
+        ``seen`` gets to know the code that runs, from two further runs before the windows.
         """
 
         def windows() -> Iterator[Tuple[Any, ...]]:
-            if begin is not None:
-                yield (_RUNS_TO_COMPILE, *self._idle_hooks)
-                begin()
+            for runs, function in zip(_RUNS_TO_COMPILE, after_some):
+                yield (runs, *self._idle_hooks)
+                function()
             before()
             for _ in range(_IDLE_WINDOWS):
                 yield (0, *self._idle_hooks)
