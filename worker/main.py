@@ -365,8 +365,7 @@ class Shim:
         full = facts and facts.full_counter
         if full:
             self._library.steady_use_counters(ctypes.c_uint64(full))
-        # Of a function that does not run now: where one does, its counters change meanwhile.
-        self.holds_counters = bool(facts) and not (full and _running(_call_deeper.__code__) is None)
+        self.holds_counters = can_hold_counters(facts)
 
     def know_counters(self, code: Any) -> None:
         """Let ``settle_interpreter`` keep the interpreter from specialising a code object again."""
@@ -412,6 +411,13 @@ class Shim:
         numbers = (ctypes.c_uint64 * 3)()
         self._library.steady_window(ctypes.c_uint64(window), numbers)
         return list(numbers)
+
+
+def can_hold_counters(facts: Any) -> bool:
+    """Whether bytecode lies where ``facts`` about this interpreter have it, if it has counters."""
+    # That of a function that does not run now: in one that does, counters change meanwhile.
+    has_counters = facts and facts.full_counter
+    return bool(facts) and not (has_counters and _running(_call_deeper.__code__) is None)
 
 
 def _running(code: Any) -> Optional[int]:
