@@ -737,9 +737,10 @@ def count_in_child(request: Message, shim: Shim) -> Message:
             )
             lengths[window + 1 :] = [warm_up, *(unit * factor for factor in pattern)]
 
-    # Of all but the heaviest cases, from the runs that follow the setup on.
-    soonest = sum(pilot) + _RUNS_SEEN + request["schedule"][0][1]
-    counted = soonest, soonest + sum(pattern) * request["schedule"][0][2]
+    # Which runs are counted. What changes types in each of them costs more than the lightest cases.
+    _, warm_up, unit = request["schedule"][1]
+    soonest = sum(pilot) + _RUNS_SEEN + warm_up
+    counted = soonest, soonest + sum(pattern) * unit
 
     def run() -> None:
         if isinstance(loop, CompiledLoop):

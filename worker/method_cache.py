@@ -59,7 +59,7 @@ RUNS_WATCHED = 10
 """How many iterations tell how many versions one of them takes."""
 # With 400 look-ups in the table, one type of 20 names finds room in every eighth place.
 _MOST_TRIES = 500
-_VERSIONS_TO_MOVE = 512
+_VERSIONS_TO_MOVE = 1000
 """For the types that are to be kept apart, beside types that are changed."""
 _VERSIONS_AROUND = 8
 """Before and after those that the windows should need."""
