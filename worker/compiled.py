@@ -15,10 +15,12 @@ import itertools
 import os
 import platform
 import random
+import symtable
 import sys
+import textwrap
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping, Tuple
+from typing import Any, Callable, Iterator, Mapping, Sequence, Set, Tuple
 
 from .main import CACHES
 
@@ -76,6 +78,28 @@ def prepare(rehearsal: str) -> Callable[[], None]:
         forget_settings()
 
     return begin
+
+
+def results(case: Mapping[str, Any]) -> Sequence[str]:
+    """The variables that a statement makes anew; what they hold is freed between windows.
+
+    Else the last objects of a window would lie there while the next one makes others in another
+    place: pybind11 finds its objects by their addresses.
+    """
+
+    def assigned(code: str) -> Set[str]:
+        text = "def f():\n%s\n    pass" % textwrap.indent(code, "    ")
+        (function,) = symtable.symtable(text, "<case>", "exec").get_children()
+        return {
+            name.get_name()
+            for name in function.get_symbols()
+            if name.is_assigned() and name.is_local()
+        }
+
+    try:
+        return sorted(assigned(case["stmt"]) - assigned(case["setup"]))
+    except SyntaxError:
+        return ()  # told where it is executed
 
 
 def _held_still() -> Callable[[], None]:

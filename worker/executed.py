@@ -13,6 +13,7 @@ import ctypes
 import dis
 import hashlib
 import os
+import re
 import sys
 import sysconfig
 from collections import Counter
@@ -231,6 +232,10 @@ def _identity(code: CodeType, roots: Sequence[str]) -> Tuple[str, int, str, str]
     return file, code.co_firstlineno, name, digest(code)
 
 
+_UNIQUE = re.compile("_[0-9]+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}$")
+"""What Dynamo appends to the name of a graph that it compiles: another in each process."""
+
+
 def digest(code: CodeType) -> str:
     """SHA-256 of what a function does, 16 digits: its place takes no part in it."""
     return hashlib.sha256(repr(_content(code)).encode(errors="replace")).hexdigest()[:16]
@@ -239,6 +244,7 @@ def digest(code: CodeType) -> str:
 def _content(value: Any) -> Any:
     if isinstance(value, CodeType):
         names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+        names = tuple(tuple(_UNIQUE.sub("", name) for name in of) for of in names)
         return value.co_code, names, _content(value.co_consts)
     if isinstance(value, tuple):
         return tuple(map(_content, value))

@@ -337,6 +337,8 @@ class Shim:
         # Whether children begin to count by themselves, after what is not to be instrumented.
         self.starts_in_children = False
         self.wake: Callable[[], None] = lambda: None
+        # The variables of a case that are emptied after each window.
+        self.emptied: Callable[[Message], Sequence[str]] = lambda _: ()
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -363,7 +365,7 @@ class Shim:
         full = facts and facts.full_counter
         if full:
             self._library.steady_use_counters(ctypes.c_uint64(full))
-        self.holds_counters = bool(facts) and not (full and _running(_running.__code__) is None)
+        self.holds_counters = can_hold_counters(facts)
 
     def know_counters(self, code: Any) -> None:
         """Let ``settle_interpreter`` keep the interpreter from specialising a code object again."""
@@ -409,6 +411,13 @@ class Shim:
         numbers = (ctypes.c_uint64 * 3)()
         self._library.steady_window(ctypes.c_uint64(window), numbers)
         return list(numbers)
+
+
+def can_hold_counters(facts: Any) -> bool:
+    """Whether bytecode lies where ``facts`` about this interpreter have it, if it has counters."""
+    # That of a function that does not run now: in one that does, counters change meanwhile.
+    has_counters = facts and facts.full_counter
+    return bool(facts) and not (has_counters and _running(_call_deeper.__code__) is None)
 
 
 def _running(code: Any) -> Optional[int]:
@@ -462,7 +471,9 @@ def _prepare_torch(request: Message, shim: Shim) -> None:
     _import_what_comes_late(torch)
     if request["prepares"]:
         shim.starts_in_children = True
-        shim.wake = neighbour(request["prepares"]).prepare(request["rehearsal"])
+        prepares = neighbour(request["prepares"])
+        shim.wake = prepares.prepare(request["rehearsal"])
+        shim.emptied = getattr(prepares, "results", shim.emptied)
         if request["role"] != "counts":
             shim.wake()
 
@@ -704,7 +715,10 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         shim.use_layout(layout)
     case = with_artefact(request["case"], "")
     torch.set_num_threads(case["num_threads"])
-    loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
+    if case["language"] == "C++":
+        loop: Any = CompiledLoop(case)
+    else:
+        loop = PythonLoop(case, shim.idle_hooks, emptied=shim.emptied(case))
     pilot, pattern = request["pilot_runs"], request["pattern"]
     runs = [*pilot, 0, *(0 for _ in pattern)]
     lengths = (ctypes.c_uint64 * len(runs))(*runs)
@@ -723,6 +737,11 @@ def count_in_child(request: Message, shim: Shim) -> Message:
             )
             lengths[window + 1 :] = [warm_up, *(unit * factor for factor in pattern)]
 
+    # Which runs are counted. What changes types in each of them costs more than the lightest cases.
+    _, warm_up, unit = request["schedule"][1]
+    soonest = sum(pilot) + _RUNS_SEEN + warm_up
+    counted = soonest, soonest + sum(pattern) * unit
+
     def run() -> None:
         if isinstance(loop, CompiledLoop):
             loop.run(lengths, shim.count_hooks)
@@ -732,8 +751,8 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 shim.count_hooks,
                 # What was specialised for types that have other versions now takes long to notice.
                 CodeSeen(shim.know_counters, shim.drain_counters),
-                lambda: shim.method_cache.separate(request["lookups"]),
-                shim.begin_counting if shim.starts_in_children else None,
+                lambda: shim.method_cache.separate(request["lookups"], counted),
+                [shim.method_cache.watch, shim.begin_counting] if shim.starts_in_children else (),
             )
 
     with shim.after_each_window(decide):
@@ -804,8 +823,9 @@ _IDLE_WINDOWS = 40
 
 # In the first run of a statement, code runs that no further run needs, and the other way round.
 _RUNS_SEEN = 2
-# So many let torch compile, and the interpreter specialise what was compiled.
-_RUNS_TO_COMPILE = 50
+# So many let torch compile, and the interpreter specialise what was compiled; the last ones tell
+# how many versions of types an iteration takes (`method_cache.RUNS_WATCHED`).
+_RUNS_TO_COMPILE = 40, 10
 
 
 class CodeSeen:
@@ -858,10 +878,19 @@ class CodeSeen:
 class PythonLoop:
     """A Python case: one function that runs the setup, then windows of the loop, as timeit does."""
 
-    def __init__(self, case: Message, idle_hooks: Sequence[Any], *, pausing: bool = False) -> None:
+    def __init__(
+        self,
+        case: Message,
+        idle_hooks: Sequence[Any],
+        *,
+        pausing: bool = False,
+        emptied: Sequence[str] = (),
+    ) -> None:
         setup = textwrap.indent(case["setup"] or "pass", " " * 4)
         stmt = textwrap.indent(case["stmt"], " " * 12)
-        text = _LOOP.format(setup=setup, stmt=stmt, after="        yield\n" if pausing else "")
+        after = [*("%s = None" % name for name in emptied), *(["yield"] if pausing else [])]
+        lines = "".join("        %s\n" % line for line in after)
+        text = _LOOP.format(setup=setup, stmt=stmt, after=lines)
         setup_lines = setup.count("\n") + 1
         parts = {"setup": (2, setup_lines), "stmt": (5 + setup_lines, stmt.count("\n") + 1)}
         self._sources = {"<case>": Source(text, parts)}
@@ -883,18 +912,18 @@ class PythonLoop:
         hooks: Sequence[Any],
         seen: Optional[CodeSeen] = None,
         before: Callable[[], Any] = lambda: None,
-        begin: Optional[Callable[[], None]] = None,
+        after_some: Sequence[Callable[[], None]] = (),
     ) -> None:
         """Run the setup, then a window for each number of runs in ``lengths``, read as it comes.
 
-        ``before`` is called after the setup, ``begin`` after some runs that follow it. ``seen``
-        gets to know the code that runs, from two further runs before the windows.
+        ``before`` is called after the setup, and after what is called ``after_some`` runs each.
+        ``seen`` gets to know the code that runs, from two further runs before the windows.
         """
 
         def windows() -> Iterator[Tuple[Any, ...]]:
-            if begin is not None:
-                yield (_RUNS_TO_COMPILE, *self._idle_hooks)
-                begin()
+            for runs, function in zip(_RUNS_TO_COMPILE, after_some):
+                yield (runs, *self._idle_hooks)
+                function()
             before()
             for _ in range(_IDLE_WINDOWS):
                 yield (0, *self._idle_hooks)

@@ -15,7 +15,8 @@ nothing, an older one of its kind, or evicts what a statement needs. Such names 
 always leads to one slot of their own, and each frees the one before.
 
 A type can be changed in each iteration, as Dynamo changes a counter in a class, and gets a version
-more each time. What is looked up on it takes one slot after the other: the next ones are kept free.
+more each time. What is looked up on it takes one slot after the other. Those of the versions that
+it has in the windows are kept free, and what others take is bounded by using versions up.
 
 Standard library only, like `worker.main`, which loads this. What is relied on in CPython is stated
 in `worker.cpython`.
@@ -54,11 +55,15 @@ _ENTRIES = _ENTRY * SLOTS  # made once: a type that is made anew would look like
 _VERSION_OFFSET = _FACTS.version_offset if _FACTS else 0
 _NOWHERE = "instruction_counts_has_no_such_name"
 ROUNDS = 4
+RUNS_WATCHED = 10
+"""How many iterations tell how many versions one of them takes."""
 # With 400 look-ups in the table, one type of 20 names finds room in every eighth place.
 _MOST_TRIES = 500
-_VERSIONS_AHEAD = 256
-"""Whose slots are kept free for types that are changed; all windows need half as many at most."""
-_MOST_ROUNDS = 8
+_VERSIONS_TO_MOVE = 1000
+"""For the types that are to be kept apart, beside types that are changed."""
+_VERSIONS_AROUND = 8
+"""Before and after those that the windows should need."""
+_MOST_ROUNDS = 4
 _PROBES = 8
 
 _BYTES_OF_SLOTS = 8 * SLOTS
@@ -106,12 +111,19 @@ class MethodCache:
         self.can_move = _can_move()
         self._types = _by_name(_classes()) if self.can_move else {}
         self._allocate_at = allocate_at
+        self._watched = 0
 
-    def separate(self, lookups: Sequence[Sequence[Any]]) -> int:
+    def watch(self) -> None:
+        """Remember the newest version; to be called `RUNS_WATCHED` iterations before `separate`."""
+        self._watched = _newest_version()
+
+    def separate(self, lookups: Sequence[Sequence[Any]], counted: Sequence[int] = (0, 64)) -> int:
         """Give types new versions until no two of ``lookups`` share a slot; how many still do.
 
-        Names of one type that share a slot do so in all versions.
+        Names of one type that share a slot do so in all versions. ``counted`` says which of the
+        next iterations are, the first and behind the last.
         """
+        each = round((_newest_version() - self._watched) / RUNS_WATCHED) if self._watched else 1
         names: Dict[type, Set[int]] = defaultdict(set)
         anew: List[Tuple[type, str]] = []
         known = {*self._types, _CHANGED}
@@ -124,14 +136,16 @@ class MethodCache:
                     anew.append((found, name))
                 else:
                     names[found].add(_address(name, offset) >> 3)
-        # What gets new versions takes some of those that were ahead.
         for _ in range(_MOST_ROUNDS if changed else 1):
-            first = _newest_version() if changed else 0
-            ahead = range(first, first + _VERSIONS_AHEAD)
+            first = _newest_version() + _VERSIONS_TO_MOVE if changed else 0
+            last = first + each * counted[1] + _VERSIONS_AROUND
+            ahead = range(first + each * counted[0] - _VERSIONS_AROUND, last)
             taken = {(version ^ name) % SLOTS for version in ahead for name in changed}
             left = self._separate(names, taken)
-            if not changed or _newest_version() - first <= _VERSIONS_AHEAD // 2:
+            if _newest_version() <= first:
                 break
+        if changed:
+            _use_versions_up_to(first)
         self._give_room(anew, taken)
         return left
 
@@ -250,6 +264,16 @@ def _newest_version() -> int:
         pass
 
     return _version(Probe)
+
+
+def _use_versions_up_to(version: int) -> None:
+    class Probe:
+        pass
+
+    for _ in range(_VERSIONS_TO_MOVE):
+        if _version(Probe) >= version:
+            break
+        _type_modified(Probe)
 
 
 def _version(each: type) -> int:

@@ -71,7 +71,7 @@ def test_where_a_fact_does_not_hold_nothing_is_moved(
 CHECK = """
 import json
 from worker import cpython, method_cache
-from worker.main import _running
+from worker.main import _running, can_hold_counters
 
 class Looked:
     def up(self):
@@ -89,6 +89,7 @@ facts, code = cpython.facts(), see.__code__
 print(json.dumps({
     "moves": method_cache.MethodCache().can_move,
     "sees": see(),
+    "holds": can_hold_counters(facts),
     "finds counters": _running(code) is not None,
     "has counters": facts.full_counter is not None,
 }))
@@ -113,4 +114,5 @@ def test_the_table_holds_for_each_python_that_can_be_had(minor: int) -> None:
     seen = json.loads(done.stdout)
 
     assert seen.pop("has counters") is seen.pop("finds counters")
+    assert seen.pop("holds") is True
     assert dict.fromkeys(("moves", "sees"), minor >= 11) == seen

@@ -10,6 +10,8 @@ import torch
 from worker.executed import CASE_FILE, GENERATED, Bytecodes, Operators, digest, observe
 from worker.main import PythonLoop
 
+UUID = "0f8fad5b_d9cb_469f_a165_70867728950e"
+
 
 def nothing() -> None:
     """What the loop calls around its idle windows."""
@@ -114,6 +116,23 @@ def test_a_digest_depends_on_what_a_function_does(other: str, is_same: bool) -> 
         digests.add(digest(names["f"].__code__))
 
     assert is_same is (len(digests) == 1)
+
+
+def test_a_name_that_each_process_makes_anew_takes_no_part_in_a_digest() -> None:
+    """Dynamo gives graphs names of a number and a random one; another graph has another name."""
+    digests = []
+    for name in (
+        f"__compiled_fn_3_{UUID}",
+        f"__compiled_fn_12_{UUID.replace('0', '1')}",
+        "__compiled_fn",
+    ):
+        names: dict[str, Any] = {}
+        exec(f"def f(a): return {name}(a)", names)  # noqa: S102
+        digests.append(digest(names["f"].__code__))
+    other = digest(compile("__other_fn(a)", "f", "eval"))
+
+    assert 1 == len({*digests})
+    assert other not in digests
 
 
 # Operators

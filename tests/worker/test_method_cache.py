@@ -128,13 +128,19 @@ def test_a_type_that_is_changed_after_its_look_up_is_seen_as_such() -> None:
 
 
 def test_a_type_that_is_changed_finds_its_next_slots_free() -> None:
-    """Those of the versions that it gets in all windows."""
+    """Those of the versions that it gets in all windows, of which an iteration takes two."""
     others = [(HERE, "Base", f"name_{number}", 0) for number in range(20)]
-    MethodCache().separate([*others, ("builtins", "", "number", 0)])
+    cache = MethodCache()
+    cache.watch()
+    for _ in range(method_cache.RUNS_WATCHED):
+        for _ in range(2):
+            Changed.number += 1
+            getattr(Changed, "number", None)
+    cache.separate([*others, ("builtins", "", "number", 0)], (30, 48))
     newest = method_cache._newest_version()
     next_slots = {
         (version ^ method_cache._address("number", 0) >> 3) % 4096
-        for version in range(newest, newest + 128)
+        for version in range(newest + 2 * 30, newest + 2 * 48)
     }
 
     assert not next_slots & {*slots(others)}
