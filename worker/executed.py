@@ -243,8 +243,8 @@ def digest(code: CodeType) -> str:
 
 def _content(value: Any) -> Any:
     if isinstance(value, CodeType):
-        names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
-        names = tuple(tuple(_UNIQUE.sub("", name) for name in of) for of in names)
+        kinds = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+        names = tuple(tuple(_UNIQUE.sub("", name) for name in kind) for kind in kinds)
         return value.co_code, names, _content(value.co_consts)
     if isinstance(value, tuple):
         return tuple(map(_content, value))

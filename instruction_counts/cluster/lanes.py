@@ -159,7 +159,7 @@ class ClusterLanes:
         self._run = uuid.uuid4().hex
         self._is_closed = False
         self._changed = threading.Condition()
-        self._used = set(workers.there)
+        self._used = dict.fromkeys(workers.there, 0)
         # Those that are ready hear of this controller while others still make environments.
         threading.Thread(target=self._keep_up, daemon=True).start()
         try:
@@ -377,7 +377,7 @@ class ClusterLanes:
                 return
             self._workers.look()
             if number % _HEARD_EVERY == 0:
-                self._workers.tell(self._used, worker.hear, self._run)
+                self._workers.tell(tuple(self._used), worker.hear, self._run)
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closed, _LOOK_UP_S)
 

@@ -39,7 +39,7 @@ PATTERN = (1, 2, 1, 2, 1, 2)
 """Window lengths, in units of n."""
 
 SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
-    (60_000, 24, 4),
+    (60_000, 56, 4),
     (150_000, 24, 2),
     (1_000_000, 24, 2),
     (2_000_000, 24, 1),
