@@ -19,6 +19,7 @@ from instruction_counts.cli.options import (
 )
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.core.devices import CPU, CUDA
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.selftest import launches_document, selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.launches import compare_launches, launch_cases
@@ -77,6 +78,8 @@ def selftest_command(asked: Asked, allocator: str, device: str, outputs: Outputs
     build = only_build(asked.builds, "a selftest")
     how, settings = asked.how, MeasurementSettings(allocator=allocator)
     if device == CUDA:
+        if how.layouts:
+            raise UsageError("--layouts: with --device cuda nothing is counted", "Drop one.")
         on_cuda = launch_cases(how.definitions, how.selection)
         found = compare_launches(BuildRunner.of([build], settings, console), on_cuda)
         outputs.write(launches_document(found))

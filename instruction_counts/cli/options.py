@@ -234,6 +234,7 @@ _WHICH = (
     several("--input inputs", "NAME=SIZES", "Shape of one of the inputs: input=32,3,256,256."),
 )
 definitions_on_cpu_options = gathered("definitions", _WHICH, _definitions)
+"""The same as the next, for a command that means something else by ``--device``."""
 definitions_options = gathered(
     "definitions",
     (

@@ -58,6 +58,10 @@ def test_clearing_tells_where(root: Path, program: Program) -> None:
             [f"--build={name}={sys.executable}" for name in "ab"],
             "a selftest needs one build, not several: a, b",
         ),
+        (
+            ["--device", "cuda", "--layouts", "2"],
+            "--layouts: with --device cuda nothing is counted",
+        ),
     ],
 )
 def test_a_selftest_of_nothing_is_an_error(args: list[str], message: str, program: Program) -> None:
