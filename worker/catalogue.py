@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Iterator, List, Set, Tuple
 
-from .installed import Message, import_torch, torch_folder
+from .installed import Message, has, import_torch, torch_folder
 
 _NAMESPACE = "aten::"
 
@@ -43,15 +43,7 @@ def locate(request: Message) -> Message:
 def absent(request: Message) -> Message:
     """Those of ``names`` that lead to nothing from torch."""
     torch = import_torch()
-    return {"names": [name for name in request["names"] if not _has(torch, name)]}
-
-
-def _has(torch: Any, name: str) -> bool:
-    try:
-        functools.reduce(getattr, name.split(".")[1:], torch)
-    except AttributeError:
-        return False
-    return True
+    return {"names": [name for name in request["names"] if not has(torch, name)]}
 
 
 # Schemas

@@ -19,8 +19,9 @@ import symtable
 import sys
 import textwrap
 import time
+import uuid
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Set, Tuple
 
 from .main import CACHES
 
@@ -52,8 +53,9 @@ _NO_PROCESS = 1 << 22
 def prepare(rehearsal: str) -> Callable[[], None]:
     """Import what compiles, and compile something; what Inductor makes goes to ``rehearsal``.
 
-    Until what this returns is called, clocks of Python stand still, and each process has the same
-    number: torch keeps how long it took to compile, and another number can take other memory. What
+    Until what this returns is called, clocks of Python stand still, each process has the same
+    number, and names that would be random are counted: torch keeps how long it took to compile,
+    another number can take other memory, and another name lies elsewhere in each table. What
     compiling left in torch's settings is forgotten then.
     """
     os.environ[CACHES] = rehearsal
@@ -103,14 +105,16 @@ def results(case: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _held_still() -> Callable[[], None]:
-    """Let each look at a clock take as long; returns what undoes that."""
-    now_ns = itertools.count(_BEGAN_NS, 1000)
+    """Let each look at a clock take as long, say; returns what undoes that."""
+    now_ns, made = itertools.count(_BEGAN_NS, 1000), itertools.count(1)
     real = {name: getattr(time, name) for name in _CLOCKS}
-    still = {
+    still: Dict[str, Callable[[], Any]] = {
         name: now_ns.__next__ if name.endswith("_ns") else lambda: next(now_ns) / 1e9
         for name in _CLOCKS
     }
     real["getpid"], still["getpid"] = os.getpid, itertools.repeat(_NO_PROCESS).__next__
+    # Dynamo's names of graphs end with one.
+    real["uuid4"], still["uuid4"] = uuid.uuid4, lambda: uuid.UUID(int=next(made), version=4)
     _exchange(real, still)
     return lambda: _exchange(still, real)
 

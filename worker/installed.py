@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import importlib.util
 import platform
@@ -61,12 +62,23 @@ def identify(request: Message) -> Message:
     if not getattr(sys.flags, "safe_path", False):
         places.append("")  # a command has it where a script has its folder, which is off the path
     places += sys.path
-    found = _torch_identity(import_torch())
+    torch = import_torch()
+    found = _torch_identity(torch)
     root = Path(found["parts"]["torch_root"])
     found["parts"]["cuda"] = cuda_of(root)
     found["parts"]["lacks_cuda_libraries"] = has_stand_ins = "stand_ins" in request
+    found["parts"]["has"] = {name: has(torch, name) for name in request["names"]}
     found["fingerprint"]["gpu"] = "" if has_stand_ins else gpu()
     return {**found, "places": places}
+
+
+def has(torch: Any, name: str) -> bool:
+    """Whether a name, such as ``torch.compile``, leads to something."""
+    try:
+        functools.reduce(getattr, name.split(".")[1:], torch)
+    except AttributeError:
+        return False
+    return True
 
 
 def cuda_libraries(request: Message) -> Message:

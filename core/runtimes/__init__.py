@@ -18,6 +18,7 @@ __all__ = [
     "Grouped",
     "Runtime",
     "asked_for",
+    "needed_names",
     "register",
     "runtime_of",
     "selectable",
@@ -54,6 +55,11 @@ def unregister(runtime: Runtime) -> None:
 def runtime_of(mode: RuntimeMode) -> Runtime:
     """The entry of a mode."""
     return _RUNTIMES[mode]
+
+
+def needed_names() -> tuple[str, ...]:
+    """What torch has to have for all of them: ``torch.compile``, say."""
+    return tuple(sorted({name for runtime in _RUNTIMES.values() for name in runtime.needs}))
 
 
 def selectable() -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
-from instruction_counts.domain.build import Build
 from instruction_counts.domain.work import WorkOrder
 
 
@@ -42,22 +41,24 @@ class MissingRequirement:
 
 
 def runtime_refusals(
-    build: Build, modes: Collection[RuntimeMode], inquire: Callable[..., dict[str, Any]] = inquire
+    facts: BuildFacts,
+    modes: Collection[RuntimeMode],
+    inquire: Callable[..., dict[str, Any]] = inquire,
 ) -> dict[RuntimeMode, str]:
-    """Why ``build`` cannot run cases of those of ``modes`` that its torch does not have.
+    """Why a build cannot run cases of those of ``modes`` that its torch does not have.
 
-    ``inquire`` asks it.
+    ``inquire`` asks it for names that it was not asked for before.
 
     Raises:
         BuildError, DataError: the build does not work.
     """
     needs = {mode: runtime_of(mode).needs for mode in modes}
-    names = sorted({name for several in needs.values() for name in several})
-    if not names:
-        return {}
-    absent = set(inquire(build, "absent", {"names": names})["names"])
+    names = {name for several in needs.values() for name in several}
+    absent = {name for name in names if not facts.has.get(name, True)}
+    if unknown := sorted(names - facts.has.keys()):
+        absent |= set(inquire(facts.build, "absent", {"names": unknown})["names"])
     return {
-        mode: f'build "{build.name}": this torch has no {" and no ".join(sorted(found))}, '
+        mode: f'build "{facts.build.name}": this torch has no {" and no ".join(sorted(found))}, '
         f'which the runtime "{mode.option}" needs'
         for mode, several in needs.items()
         if (found := absent.intersection(several))

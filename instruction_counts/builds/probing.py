@@ -23,6 +23,7 @@ from instruction_counts.builds.hermetic import (
 from instruction_counts.builds.inquiry import ask
 from instruction_counts.builds.links import Links, Places, links_of
 from instruction_counts.builds.lock_files import REMEDY, make_environment
+from instruction_counts.core.runtimes import needed_names
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -56,6 +57,9 @@ class BuildFacts:
     """What of CUDA its torch is built with; None of a CPU build."""
     lacks_cuda_libraries: bool = False
     """Whether its torch cannot be imported without stand-ins for these."""
+
+    has: Mapping[str, bool] = attrs.field(factory=dict)
+    """Whether its torch has the names that runtimes need, as far as it was asked."""
 
     def links(self, padding: int = 0) -> Links | None:
         """The links that it can be started through, with names that are longer by ``padding``."""
@@ -91,7 +95,9 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     """
     make_environment(build)
     interpreter = interpreter_of(build)
-    answer = ask(build, "identify", {}, timeout_s=max(timeout_s, _LEAST_TIMEOUT_S))
+    answer = ask(
+        build, "identify", {"names": needed_names()}, timeout_s=max(timeout_s, _LEAST_TIMEOUT_S)
+    )
     if answer["status"] != "ok":
         raise _undescribed(build, interpreter, answer["failure"])
     compiler, valgrind = find_compiler(build), find_valgrind(build)

@@ -184,6 +184,11 @@ class ForkEngine:
             return lambda role: self._processes.server(role, notice, prepared_by)
         return lambda role: warm.server(role, prepared_by)
 
+    @property
+    def can_count(self) -> bool:
+        """Whether the counting server is ready."""
+        return self._counts.is_ready
+
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Start Callgrind as the counting server will, without torch: it takes a second.
 
@@ -193,11 +198,10 @@ class ForkEngine:
             BuildError: it does not start, and ``orders`` ask for counts; or what cases of another
                 device need cannot be made.
         """
-        for needs in {self._needs_of(order) for order in orders if not order.refusal}:
-            if needs.device != self._own.device:
-                self._other(needs)
+        needed = {self._needs_of(order) for order in orders if not order.refusal}
+        engines = [self if needs == self._own else self._other(needs) for needs in needed]
         counts = any(order.counts and not order.refusal for order in orders)
-        if not counts or self._counts.is_ready:
+        if not counts or any(engine.can_count for engine in engines):
             return
         reason = self._processes.callgrind_fault()
         if reason:

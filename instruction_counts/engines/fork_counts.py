@@ -15,6 +15,7 @@ from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
+from instruction_counts.engines.fork_server import KEPT
 from instruction_counts.engines.kinds import WARM, Kind, kind_of
 from instruction_counts.engines.warm.client import Server
 from instruction_counts.system.worker_process import WorkerError
@@ -106,7 +107,7 @@ class CaseCounts:
                 path = self._profile.callgrind_out / callgrind_name(case)
                 shutil.copy(self._server.folder / f"{last}-01", path)
         finally:
-            for answered in answers:
+            for answered in answers if case is not None else ():
                 remove_dumps(dumps, answered["pid"])
         if self.allocator_name != "steady":
             counted = counted.unallocated()
@@ -114,7 +115,7 @@ class CaseCounts:
             return counted
         # Callgrind dumps other threads only at the end of a process. A second process with fewer
         # runs has the same costs around them.
-        shorter = run({**request, "pattern": ()})
+        shorter = run({**request, "pattern": (), KEPT: False})
         fewer = counting.others_in(dumps, shorter["pid"])
         remove_dumps(dumps, shorter["pid"])
         return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
@@ -132,7 +133,7 @@ def empty_loop(server: Server, compiler: Compiler, language: Language) -> Child:
     task = {"case": {**case, "num_threads": 1}, "cores": []}
     is_compiled = language is Language.CPP
     files = {"library": compiler.case(CppSource("", "", stmt))} if is_compiled else {}
-    return lambda request: server.run({**task, **request}, _LOOP_TIMEOUT_S, files)
+    return lambda request: server.run({**task, KEPT: True, **request}, _LOOP_TIMEOUT_S, files)
 
 
 def callgrind_name(case: Case) -> str:

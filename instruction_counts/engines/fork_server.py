@@ -31,6 +31,10 @@ leaves running are known.
 """
 
 
+KEPT = "is_kept"
+"""In a task: its answer, and what it dumped, are good for whoever asks the same server again."""
+
+
 class ServerStartError(Exception):
     """A server cannot start; the message is the reason, with what the process printed."""
 

@@ -5,6 +5,7 @@ A cable that is pulled says nothing: packets vanish, and no connection is reset.
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -29,6 +30,8 @@ _MACHINE = "ip link set lo up && echo ready && exec sleep infinity"
 _HUB = "10.77.0.1"
 _SOON = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s"}
 """How long packets may vanish; 30 s is usual, and takes the tests longer."""
+_CUT_S = 5
+"""Less than that."""
 CASES = ("quick1", "quick2", "held1", "held2", "held3", "held4", "held5", "held6")
 
 
@@ -156,6 +159,24 @@ def test_what_a_machine_had_that_is_cut_off_goes_to_another_one(
     assert [*CASES] == cases_in(tmp_path / "r.json")
     assert ended
     assert 2 == len({process for process, *_ in cluster.measured()})
+
+
+def test_a_cut_that_ends_soon_costs_no_more_than_its_time(
+    cluster: Cluster, network: Network, tmp_path: Path
+) -> None:
+    """What a machine measured meanwhile is delivered, and nobody measures it again."""
+    command = cluster.command(*run_of(tmp_path), "--output", "r.json")
+    assert comes_true(lambda: everything_waits(cluster))
+    network.cut(1)
+    cluster.hold.unlink()
+    time.sleep(_CUT_S)
+    network.restore(1)
+    code = command.wait()
+
+    assert code == 0
+    assert " is gone; " not in cluster.log.read_text()
+    assert [*CASES] == cases_in(tmp_path / "r.json")
+    assert [*CASES] == sorted((case for _, case, *_ in cluster.measured()), key=CASES.index)
 
 
 def test_where_all_machines_are_cut_off_what_was_measured_is_kept(

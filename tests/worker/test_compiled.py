@@ -1,6 +1,7 @@
 """What gets a server ready for what torch compiles, without torch."""
 
 import contextvars
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType, SimpleNamespace
@@ -31,3 +32,21 @@ def test_settings_that_are_as_usual_are_forgotten(monkeypatch: pytest.MonkeyPatc
 
     with ThreadPoolExecutor(1) as other_thread:  # which keeps what it has then
         assert {"b": 2, "mine": 3} == other_thread.submit(found).result()
+
+
+def test_names_by_chance_are_the_same_in_each_process_until_it_begins() -> None:
+    """Then they are by chance again, for whoever draws them in a case."""
+    code = (
+        "import uuid; from worker.compiled import _held_still\n"
+        "wake = _held_still(); alike = [uuid.uuid4() for _ in range(2)]; wake()\n"
+        "print(*alike, uuid.uuid4())"
+    )
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    )
+
+    assert first[:2] == second[:2]
+    assert 4 == len({*first, *second})

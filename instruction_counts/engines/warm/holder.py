@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -26,7 +27,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import ForkProcesses, name_of
-from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.fork_server import KEPT, ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, children_of
@@ -74,6 +75,7 @@ class Holder:
         self._files = channel.digest_of(order.facts.files)
         self._servers: dict[tuple[str, str], ForkServer] = {}
         self._loaded: dict[str, tuple[int, int]] = {}
+        self._kept: dict[str, dict[str, Any]] = {}
         self._notices: list[str] = []
         self._lock = threading.Lock()
         self._connections = 0
@@ -153,8 +155,10 @@ class Holder:
             if is_use:  # who lists servers keeps none of them
                 self._used = time.monotonic()
             if not self._connections:  # those who have gone may have left some
+                kept = {str(answer["pid"]) for answer in self._kept.values()}
                 for dump in self._folder.glob("*/dumps/*"):
-                    dump.unlink(missing_ok=True)
+                    if _process_of(dump) not in kept:
+                        dump.unlink(missing_ok=True)
 
     def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
         """What there is; with ``stay`` it is used for as long as the connection is there."""
@@ -196,7 +200,12 @@ class Holder:
             {name: Path(path) for name, path in (paths or {}).items()} for paths in (files, made)
         )
         server = self._server(role, prepared_by, cores)
-        answer = server.run(task, timeout_s, given, wanted, connection.fileno())
+        place = json.dumps([role, prepared_by, task, files], sort_keys=True)
+        answer = self._kept.get(place)
+        if answer is None or not any(server.folder.glob(f"dumps/cg.{answer['pid']}.*")):
+            answer = server.run(task, timeout_s, given, wanted, connection.fileno())
+            if task.get(KEPT):
+                self._kept[place] = answer
         return {"status": "ok", "answer": answer}
 
     def _retire(self, _: socket.socket | None = None) -> dict[str, Any]:
@@ -256,6 +265,11 @@ def _memory_is_short() -> bool:
     }
     total, available = found.get("MemTotal", 0), found.get("MemAvailable", 1)
     return available < total * _LEAST_AVAILABLE
+
+
+def _process_of(dump: Path) -> str:
+    """The number in the name of what Callgrind wrote: ``cg.77.3-01``, say."""
+    return re.split(r"[.-]", dump.name)[1]
 
 
 def _memory_below(pid: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.fork_server import KEPT, ForkServer
 from instruction_counts.engines.warm import channel
 from instruction_counts.engines.warm.client import told
 from instruction_counts.engines.warm.holder import Holder, Order
@@ -121,6 +121,29 @@ def test_what_is_ready_is_told(hold: HOLD) -> None:
     assert {"times": {"type": "ready", "status": "ok", "role": "times"}} == told(place, "hello")[
         "ready"
     ]
+
+
+def test_what_is_good_for_every_command_is_counted_once(hold: HOLD, tmp_path: Path) -> None:
+    """As long as what it dumped is there; what cases dump is removed behind them."""
+    place, folder = hold(), tmp_path / "work" / "times" / "dumps"
+    code = (
+        f'os.makedirs({str(folder)!r}, exist_ok=True); answer["pid"] = os.getpid(); '
+        f'open({str(folder / "cg.")!r} + str(os.getpid()) + ".1-01", "w").close()'
+    )
+    kept = {"task": {**task(code), KEPT: True}, "timeout_s": 60, "files": {}, "made": {}}
+
+    def counted() -> int:
+        found: int = asked(place, "run", **kept)["answer"]["pid"]
+        return found
+
+    first = counted()
+    of_case = run(place, code)["answer"]["pid"]
+    assert comes_true(lambda: not list(folder.glob(f"cg.{of_case}.*")))
+    assert first == counted()
+
+    for dump in folder.glob(f"cg.{first}.*"):
+        dump.unlink()
+    assert first != counted()
 
 
 def test_a_case_that_fails_is_described_and_costs_itself(hold: HOLD) -> None:
