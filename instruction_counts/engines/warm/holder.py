@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import socket
 import sys
 import threading
@@ -155,9 +154,10 @@ class Holder:
             if is_use:  # who lists servers keeps none of them
                 self._used = time.monotonic()
             if not self._connections:  # those who have gone may have left some
-                kept = {str(answer["pid"]) for answer in self._kept.values()}
+                pids = [answer["pid"] for answer in list(self._kept.values())]
+                kept = {path for pid in pids for path in self._folder.glob(f"*/dumps/cg.{pid}.*")}
                 for dump in self._folder.glob("*/dumps/*"):
-                    if _process_of(dump) not in kept:
+                    if dump not in kept:
                         dump.unlink(missing_ok=True)
 
     def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
@@ -265,11 +265,6 @@ def _memory_is_short() -> bool:
     }
     total, available = found.get("MemTotal", 0), found.get("MemAvailable", 1)
     return available < total * _LEAST_AVAILABLE
-
-
-def _process_of(dump: Path) -> str:
-    """The number in the name of what Callgrind wrote: ``cg.77.3-01``, say."""
-    return re.split(r"[.-]", dump.name)[1]
 
 
 def _memory_below(pid: int) -> int:
