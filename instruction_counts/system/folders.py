@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import re
 import shutil
@@ -120,21 +121,25 @@ class WorkFolder:
 
     The dynamic loader and Python keep the working directory of a process in its memory, so that a
     longer path would shift what comes after it. TMPDIR therefore does not matter, as long as there
-    is a /tmp to write to. A lock on the folder says that its process lives.
+    is a /tmp to write to. A name by chance would move what hashes it, as Dynamo's sets of files do:
+    it is the first that is free. A lock on the folder says that its process lives.
     """
 
     def __init__(self) -> None:
-        while True:
-            self.path = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX, dir=_root()))
-            # Until it is locked, another process may sweep it.
-            with contextlib.suppress(FileNotFoundError):
-                self._descriptor = _locked(self.path)
-                return
+        for number in itertools.count():
+            self.path = Path(_root()) / f"{_WORK_PREFIX}{number:08}"
+            with contextlib.suppress(FileExistsError):
+                self.path.mkdir(mode=0o700)
+                # Until it is locked, another process may sweep it, and a third one take the name.
+                with contextlib.suppress(FileNotFoundError, BlockingIOError):
+                    self._descriptor = _locked(self.path)
+                    return
 
     def remove(self) -> None:
         """Remove it with all that is in it, unless that is done."""
         if self._descriptor >= 0:
-            shutil.rmtree(self.path, ignore_errors=True)
+            if _is_at(self._descriptor, self.path):
+                shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -155,7 +160,8 @@ def sweep() -> None:
             try:
                 if os.fstat(descriptor).st_uid == os.getuid():
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(path, ignore_errors=True)
+                    if _is_at(descriptor, path):  # and no new one of that name
+                        shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(descriptor)
 
@@ -169,14 +175,23 @@ def _root() -> str:
 def _locked(path: Path) -> int:
     descriptor = _opened(path)
     try:
-        with contextlib.suppress(OSError):  # where there are no locks, nobody sweeps
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if not os.path.samestat(os.fstat(descriptor), path.stat()):
-            raise FileNotFoundError(path)
-    except BaseException:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         os.close(descriptor)
         raise
+    except OSError:  # where there are no locks, nobody sweeps
+        pass
+    if not _is_at(descriptor, path):
+        os.close(descriptor)
+        raise FileNotFoundError(path)
     return descriptor
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the folder that was opened is the one that is called so now."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    return False
 
 
 def _opened(folder: Path) -> int:

@@ -1,10 +1,12 @@
 """Folders of this program: only its own ones, and those that nobody else can change."""
 
+import contextlib
 import multiprocessing
 import os
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -161,10 +163,11 @@ def test_the_folder_of_a_killed_process_is_swept(tmp_path: Path) -> None:
     folder = Path(other.stdout.readline().strip())
     sweep()
     lived = (folder / "file").exists()
-    with WorkFolder() as link:
-        assert (0o700, []) == (mode(link), list(link.iterdir()))
-        (link / "new").mkdir()
+    with WorkFolder() as new:
+        assert (0o700, []) == (mode(new), list(new.iterdir()))
+        (new / "new").mkdir()
     (tmp_path / "file").touch()
+    link = folder.with_name(f"instruction-counts.l{os.getpid():07}")
     link.symlink_to(tmp_path)  # it may lead anywhere
     theirs = folder.with_name(f"instruction-counts-{os.getpid()}")
     theirs.mkdir()
@@ -174,9 +177,46 @@ def test_the_folder_of_a_killed_process_is_swept(tmp_path: Path) -> None:
         sweep()
 
         assert lived
-        assert not folder.exists()
+        assert not (folder / "file").exists()
         assert theirs.is_dir()
         assert (tmp_path / "file").exists()
     finally:
         theirs.rmdir()
         link.unlink()
+
+
+def test_folders_made_at_once_are_different_and_last_while_others_are_swept() -> None:
+    """Also where a name is free again, and taken by the next one, while somebody sweeps."""
+
+    def keeps_its_file(number: int) -> bool:
+        with WorkFolder() as new:
+            (new / "file").write_text(str(number))
+            sweep()
+            return (new / "file").read_text() == str(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        kept = [*pool.map(keeps_its_file, range(400))]
+
+    assert all(kept)
+
+
+def test_folders_have_the_first_names_that_are_free() -> None:
+    """What hashes paths does the same in the next process of a machine that does nothing else."""
+    with WorkFolder() as first, WorkFolder() as second:
+        numbers = [int(path.suffix[1:]) for path in (first, second)]
+
+    assert numbers[0] < numbers[1] < 1_000
+
+
+def test_what_has_the_name_of_a_folder_that_went_stays(tmp_path: Path) -> None:
+    """Only what this process made is removed."""
+    folder = WorkFolder()
+    folder.path.rename(tmp_path / "gone")
+    with contextlib.suppress(FileExistsError):  # another process was quicker
+        folder.path.mkdir()
+
+    folder.remove()
+
+    assert folder.path.is_dir()
+    with contextlib.suppress(OSError):
+        folder.path.rmdir()
