@@ -18,6 +18,9 @@ from instruction_counts.domain.shards import MeasuredShard
 Identity: TypeAlias = tuple[str, CaseKey]
 """The build, and what the case is called: what makes a record the same one in another run."""
 
+LAST = "last"
+"""Names the newest stored run."""
+
 
 @attrs.frozen
 class Record:

@@ -222,7 +222,7 @@ def strict_converter(*, other_fields: bool = False) -> cattrs.Converter:
         (cols.is_mapping, guarded(cols.mapping_structure_factory)),
         (cols.is_sequence, guarded(cols.list_structure_factory)),
         (_is_tuple, guarded(cols.homogenous_tuple_structure_factory)),
-        (attrs.has, guarded(_class_hook)),
+        (attrs.has, class_hook),
         (lambda kind: _is_enum(kind) or get_origin(kind) is Literal, lambda *_: _chosen),
         (lambda kind: get_origin(kind) in {Union, types.UnionType}, _union_hook),
         (lambda kind: get_origin(kind) is Annotated, _annotated_hook),
@@ -410,7 +410,9 @@ def names_of(kind: Any) -> Iterator[str]:
             yield field.alias or field.name
 
 
-def _class_hook(kind: Any, converter: cattrs.Converter) -> Any:
+@guarded
+def class_hook(kind: Any, converter: cattrs.Converter) -> Any:
+    """What reads the fields of a class of attrs."""
     return make_dict_structure_fn(kind, converter, **_left_out(kind))
 
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -23,7 +24,9 @@ from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import ComparisonRequest, judged, verify
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
-from instruction_counts.storage.store import Store
+
+if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
+    from instruction_counts.storage.store import Store
 
 PLACEHOLDER = "{commit}"
 """What stands for the commit in a build command."""

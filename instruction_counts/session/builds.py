@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import attrs
 
@@ -39,9 +39,11 @@ from instruction_counts.session.devices import (
     on_cuda,
 )
 from instruction_counts.session.measuring import Exporter, Measured, MeasuredRun, remaining
-from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import sweep
+
+if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
+    from instruction_counts.storage.store import Store
 
 METRICS = (CYCLES.name, HARDWARE)
 """What can be asked for beside counts and times."""

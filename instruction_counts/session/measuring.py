@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import attrs
 
@@ -31,7 +31,9 @@ from instruction_counts.execution.lanes import Lanes
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.scheduler import execute, refused
 from instruction_counts.session.recording import Recording
-from instruction_counts.storage.store import Store
+
+if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
+    from instruction_counts.storage.store import Store
 
 
 class Exporter(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -32,8 +33,10 @@ from instruction_counts.sources.operators.source import (
     selected,
     standard_file,
 )
-from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
+
+if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
+    from instruction_counts.storage.store import Store
 
 
 @attrs.frozen

@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -13,8 +14,10 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Complete, Identity, Record, Run
 from instruction_counts.execution.events import Observer
 from instruction_counts.storage.json_files import keep
-from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
+
+if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
+    from instruction_counts.storage.store import Store
 
 _PAUSE = 20
 """How often as long as it took to learn that nothing can be stored, nothing is tried again."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.builds.lock_files import is_lock_file
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import LAST, Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
-from instruction_counts.storage.store import LAST, Store
+
+if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
+    from instruction_counts.storage.store import Store
 
 
 class LazyStore:
@@ -47,6 +49,8 @@ class LazyStore:
 
     def opened(self, *, must_exist: bool = False) -> Store:
         """The store itself; made where there is none, unless it must exist."""
+        from instruction_counts.storage.store import Store  # noqa: PLC0415 - see the top
+
         if self._store is None:
             self._store = Store(self._db, must_exist=must_exist)
         return self._store

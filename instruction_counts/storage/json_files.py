@@ -42,6 +42,7 @@ from instruction_counts.reading.documents import Node, one_of, parsed_json, read
 from instruction_counts.reading.structure import (
     Mismatch,
     bounds_of,
+    class_hook,
     guarded,
     require_version,
     strict_converter,
@@ -84,6 +85,28 @@ def _check_sample(tensor: TensorValue) -> None:
         if len(b64decode(tensor.sample, validate=True)) % 8 == 0:
             return
     raise Mismatch("numbers of eight bytes in base64", at=("sample",))
+
+
+_CHECKS: Mapping[Any, Callable[[Any], None]] = {
+    FunctionCosts: _check_calls,
+    TensorValue: _check_sample,
+    Record: _check_record,
+}
+
+
+def _is_checked(kind: Any) -> bool:
+    return any(kind is each for each in _CHECKS)
+
+
+def _checking_reader(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
+    read, check = class_hook(kind, converter), _CHECKS[kind]
+
+    def hook(value: Any, kind: Any) -> Any:
+        found = read(value, kind)
+        check(found)
+        return found
+
+    return hook
 
 
 # Columns: one look at all of their values, as value by value a large file would take a minute
@@ -183,22 +206,7 @@ CONVERTER.register_unstructure_hook_factory(_is_table, _writer_of_table)
 CONVERTER.register_unstructure_hook_func(lambda kind: kind == dict[str, Any], dict)
 CONVERTER.register_structure_hook_func(_is_subject, _subject)
 CONVERTER.register_unstructure_hook_func(_is_subject, subject_values)
-
-
-def _check_after_reading(kind: type[T], check: Callable[[T], None]) -> None:
-    read = CONVERTER.get_structure_hook(kind)
-
-    def checked(value: Any, kind: Any) -> T:
-        found: T = read(value, kind)
-        check(found)
-        return found
-
-    CONVERTER.register_structure_hook(kind, checked)
-
-
-_check_after_reading(FunctionCosts, _check_calls)
-_check_after_reading(TensorValue, _check_sample)
-_check_after_reading(Record, _check_record)  # after those that it holds
+CONVERTER.register_structure_hook_factory(_is_checked, _checking_reader)
 
 
 # Values as text

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.outcomes import Details, Status
-from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
+from instruction_counts.domain.records import LAST, Identity, Record, Run, RunSummary, StoredCount
 from instruction_counts.reading.documents import Node, parsed_json
 from instruction_counts.reading.structure import structured
 from instruction_counts.storage.database import (
@@ -47,8 +47,6 @@ RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
 """Not stored, as a process cannot say it of itself; never said of runs on a server."""
 
-LAST = "last"
-"""Names the newest stored run."""
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
 _BEHIND = 2**62

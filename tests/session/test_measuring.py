@@ -37,6 +37,7 @@ from tests.fakes import (
     make_run,
 )
 from tests.session.fakes import FakeRecorder, Remarks
+from tests.waiting import comes_true
 
 DONE = Record.of(make_order("a").case, BUILD.name, OK)
 
@@ -184,29 +185,31 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("made_again", ["", "3"])
 def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(
-    made_again: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made_again: str, tmp_path: Path
 ) -> None:
     """All is measured and stored; which file does not have it is known, and reported once.
 
     Somebody removes its folder. Where it is made again, the file is written at the end.
     """
-    folder = tmp_path / "results"
+    folder, told = tmp_path / "results", Remarks()
     folder.mkdir()
 
     def during(order: WorkOrder) -> None:
         if order.case.label == ("case", "1"):
             shutil.rmtree(folder)
-        if order.case.label == ("case", made_again):
+        if order.case.label == ("case", made_again):  # cases are measured while others are saved
+            comes_true(lambda: told.errors)
             folder.mkdir()
 
     exporter, recorder = exporter_to(folder / "r.json", FakeClock(0)), FakeRecorder()
     lanes = lanes_of(FakeEngine(during=during), 0)
-    measured = Measured("timer", lanes, [exporter], console, recorder).execute(make_orders(4))
+    measured = Measured("timer", lanes, [exporter], told, recorder).execute(make_orders(4))
 
     assert 4 == len(measured.run.cases)
     assert "complete" == recorder.state
     assert (frozenset() if made_again else {exporter}) == measured.unsaved
-    assert 1 == capsys.readouterr().err.count("r.json cannot be written: No such file")
+    (error,) = told.errors
+    assert "r.json cannot be written: No such file" in error
     if made_again:
         assert 4 == len(read_json(folder / "r.json").cases)
 
