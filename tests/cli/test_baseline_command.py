@@ -16,9 +16,9 @@ import yaml
 
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.baseline import read_baseline
-from instruction_counts.storage.json_files import read_json, to_json
+from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
-from tests.builders import counted, run_of
+from tests.builders import counted, file_of, run_of
 from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, failed
 from tests.process import ROOT, called, write_definitions
@@ -46,9 +46,7 @@ class Workplace:
     ) -> str:
         """A JSON file of a run of C++ cases that cost so much."""
         run = run_of(counts, builds={"default": attrs.evolve(FINGERPRINT, **facts)})
-        path = self.folder / name
-        path.write_text(to_json(run))
-        return str(path)
+        return file_of(run, self.folder / name)
 
     @property
     def baseline(self) -> Path:

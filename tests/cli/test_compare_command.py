@@ -7,9 +7,8 @@ from typing import TypeAlias
 import pytest
 
 from instruction_counts.engines.machine import DEFAULT_MACHINE
-from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
-from tests.builders import counted, run_of
+from tests.builders import counted, file_of, run_of
 from tests.cli.program import Program
 from tests.fakes import make_record, make_run
 
@@ -23,10 +22,8 @@ Files: TypeAlias = tuple[str, str]
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     """Two runs in files."""
-    paths = tmp_path / "base.json", tmp_path / "new.json"
-    for path, counts in zip(paths, (BASE, NEW), strict=True):
-        path.write_text(to_json(run_of(counts)))
-    return str(paths[0]), str(paths[1])
+    base, new = run_of(BASE), run_of(NEW)
+    return file_of(base, tmp_path / "base.json"), file_of(new, tmp_path / "new.json")
 
 
 def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Program) -> None:
@@ -43,7 +40,7 @@ def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
     """It is said, and how to see them all; the last line is what to type next."""
     slower = {f"case {number}": 2000 for number in range(30)}
     for path, counts in zip(files, (dict.fromkeys(slower, 1000), slower), strict=True):
-        Path(path).write_text(to_json(run_of(counts)))
+        file_of(run_of(counts), Path(path))
     shown = [program(*files, *more).out for more in ([], ["--limit", "0"])]
 
     assert [20, 30] == [text.count("1,000  2,000  +1,000  +100.00%") for text in shown]
@@ -136,12 +133,11 @@ def test_definitions_select_among_what_is_stored(
 
 def test_two_builds_of_one_run_are_compared(tmp_path: Path, program: Program) -> None:
     """They are named after a colon."""
-    path = tmp_path / "two.json"
     records = [
         make_record("a", outcome=counted(count), build=build)
         for build, count in (("old", 1000), ("new", 2000))
     ]
-    path.write_text(to_json(make_run(*records, builds=("old", "new"))))
+    path = file_of(make_run(*records, builds=("old", "new")), tmp_path / "two.json")
 
     assert 3 == program(f"{path}:old", f"{path}:new").code
     assert 3 == program(path).code  # both of its builds

@@ -20,7 +20,6 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.local_lanes import lanes_named, register, unregister
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
 from instruction_counts.session.measuring import remaining
 from instruction_counts.storage.store import Store
@@ -302,16 +301,9 @@ def test_a_build_is_compiled_by_its_own_compiler_else_by_that_of_the_command(
     of_build: str, settings: dict[str, str], expected: str
 ) -> None:
     """Torch's Timer passes options that are meant for the compiler of torch's extensions."""
-    known = attrs.evolve(
-        lanes_named("local"), name="known", probe=lambda build, _: attrs.evolve(FACTS, build=build)
-    )
-    register(known)
-    try:
-        found = MeasurementSettings(lanes="known", **settings).probe(
-            attrs.evolve(BUILD, compiler=of_build)
-        )
-    finally:
-        unregister(known)
+    build = attrs.evolve(BUILD, compiler=of_build)
+    with known_lanes() as lanes:
+        found = MeasurementSettings(lanes=lanes, **settings).probe(build)
 
     assert expected == found.build.compiler
 
