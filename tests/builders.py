@@ -1,6 +1,7 @@
 """Values as a measurement leaves them, each made in one call: costs, outcomes, records, sides."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.storage.json_files import to_json
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 CPU = "libtorch_cpu.so"
@@ -91,6 +93,12 @@ def run_of(outcomes: Mapping[str, int | Outcome | None], **fields: Any) -> Run:
     """A run of C++ cases in ``Group``, by label; ``fields`` replace those of the run."""
     records = (cpp("Group", label, outcome=outcome) for label, outcome in outcomes.items())
     return attrs.evolve(make_run(*records), **fields)
+
+
+def file_of(run: Run, path: Path) -> str:
+    """The JSON file of a run; its path."""
+    path.write_text(to_json(run), encoding="utf-8")
+    return str(path)
 
 
 def side(*records: Record, engine: str = "fork", title: str = "run 2", **facts: Any) -> Side:

@@ -48,12 +48,12 @@ def executable(path: Path, script: str) -> str:
     return str(path)
 
 
-def write_definitions(folder: Path, **statements: str) -> str:
-    """A definition file with a case for each statement; its path."""
+def write_definitions(folder: Path, setup: str = "pass", **statements: str) -> str:
+    """A definition file with a case for each statement, after this setup; its path."""
     path = folder / "cases.py"
     cases = {label: textwrap.dedent(stmt) for label, stmt in statements.items()}
     path.write_text(
         "from core.api import TimerArgs\n"
-        f"BENCHMARKS = {{label: TimerArgs(stmt) for label, stmt in {cases!r}.items()}}\n"
+        f"BENCHMARKS = {{label: TimerArgs(stmt, {setup!r}) for label, stmt in {cases!r}.items()}}\n"
     )
     return str(path)

@@ -22,6 +22,19 @@ time.time_ns = lambda: now_ns() + 123_456_789_000_000_000
 """
 
 
+def started(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A command that does not know of this session, and has no input."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**ENVIRONMENT, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_their_ids_depend_on_no_clock_seed_or_folder(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -38,15 +51,7 @@ def test_their_ids_depend_on_no_clock_seed_or_folder(
         "TMPDIR": str(tmp_path),
     }
     files = dict.fromkeys(nodeid.partition("::")[0] for nodeid in collected)
-    done = subprocess.run(
-        [*PYTEST, "--collect-only", "-q", *files],
-        cwd=folder,
-        env={**ENVIRONMENT, **changed},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = started([*PYTEST, "--collect-only", "-q", *files], folder, **changed)
 
     assert 0 == done.returncode, done.stdout + done.stderr
     assert sorted(collected) == sorted(line for line in done.stdout.splitlines() if "::" in line)
@@ -57,14 +62,6 @@ def test_they_begin_with_default_signals(processes: int) -> None:
     """Also in the background and under nohup, where some are ignored."""
     shell = ["sh", "-c", 'trap "" INT QUIT HUP TERM; exec "$@"', "sh"]
     tests = ROOT / "tests" / "cli" / "test_surroundings.py"
-    done = subprocess.run(
-        [*shell, *PYTEST, "-n", str(processes), str(tests)],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = started([*shell, *PYTEST, "-n", str(processes), str(tests)], ROOT)
 
     assert 0 == done.returncode, done.stdout

@@ -10,22 +10,15 @@ import yaml
 
 from benchmarks import injected
 from tests.cli.program import Program
+from tests.process import write_definitions
 from tests.real import NEEDS_VALGRIND
-
-CASES = """\
-from core.api import GroupedSetup, GroupedStmts
-
-SETUP = GroupedSetup("x = torch.ones(4, 4)")
-BENCHMARKS = {name: GroupedStmts(f"torch.{name}(x, x)", None, SETUP) for name in ("mm", "mul")}
-"""
 
 
 @pytest.fixture
 def definitions(tmp_path: Path) -> str:
     """A file with two cases."""
-    path = tmp_path / "cases.py"
-    path.write_text(CASES)
-    return str(path)
+    statements = {name: f"torch.{name}(x, x)" for name in ("mm", "mul")}
+    return write_definitions(tmp_path, "x = torch.ones(4, 4)", **statements)
 
 
 @pytest.mark.parametrize(

@@ -7,25 +7,23 @@ from typing import TypeAlias
 import pytest
 
 from instruction_counts.engines.machine import DEFAULT_MACHINE
-from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
-from tests.builders import counted, run_of
+from tests.builders import counted, file_of, run_of
 from tests.cli.program import Program
 from tests.fakes import make_record, make_run
 
 COMMAND = ("compare",)
 BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}
 NEW = {"same": 1000, "worse": 1500, "better": 800, "added": 1000}
+CYCLES = ("--metrics", "cycles")
 Files: TypeAlias = tuple[str, str]
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     """Two runs in files."""
-    paths = tmp_path / "base.json", tmp_path / "new.json"
-    for path, counts in zip(paths, (BASE, NEW), strict=True):
-        path.write_text(to_json(run_of(counts)))
-    return str(paths[0]), str(paths[1])
+    base, new = run_of(BASE), run_of(NEW)
+    return file_of(base, tmp_path / "base.json"), file_of(new, tmp_path / "new.json")
 
 
 def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Program) -> None:
@@ -42,7 +40,7 @@ def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
     """It is said, and how to see them all; the last line is what to type next."""
     slower = {f"case {number}": 2000 for number in range(30)}
     for path, counts in zip(files, (dict.fromkeys(slower, 1000), slower), strict=True):
-        Path(path).write_text(to_json(run_of(counts)))
+        file_of(run_of(counts), Path(path))
     shown = [program(*files, *more).out for more in ([], ["--limit", "0"])]
 
     assert [20, 30] == [text.count("1,000  2,000  +1,000  +100.00%") for text in shown]
@@ -84,56 +82,38 @@ def test_a_stored_side_is_looked_up_before_the_other_is_measured(
 
 
 @pytest.mark.parametrize(
-    ("second", "more", "message"),
-    [
-        ("new.json", ["separate"], "--times: nothing is measured"),
-        (sys.executable, ["paired"], "--times: only one build is measured"),
-        (sys.executable, ["paired", "--no-times"], "--times and --no-times exclude each other"),
-    ],
-)
-def test_how_two_builds_are_timed_is_refused_where_they_are_not(
-    second: str, more: list[str], message: str, files: Files, tmp_path: Path, program: Program
-) -> None:
-    """What is stored was timed in its own way."""
-    new = files[1] if second == "new.json" else second
-    args = [files[0], new, "--db", tmp_path / "runs.db", "--definitions", "/nowhere.py"]
-
-    assert message in program.error(*args, "--times", *more)
-
-
-@pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--metrics", "cycles"], "--metrics: nothing is measured"),
-        (["--machine", "MACHINE"], "--machine: no cycles are estimated"),
-        (["--fail-on", "cycles"], "no case has estimated cycles on both sides"),
+        # What is stored was timed in its own way.
+        (["NEW", "--times", "separate"], "--times: nothing is measured"),
+        (["PYTHON", "--times", "paired"], "--times: only one build is measured"),
+        (["PYTHON", "--times", "paired", "--no-times"], "--times and --no-times exclude each"),
+        # Cycles that nobody estimated would fail nothing, and seem to pass.
+        (["NEW", "--metrics", "cycles"], "--metrics: nothing is measured"),
+        (["NEW", "--machine", str(DEFAULT_MACHINE)], "--machine: no cycles are estimated"),
+        (["PYTHON", "--fail-on", "cycles"], "--fail-on cycles: none are estimated"),
+        (["PYTHON", *CYCLES, "--no-counts"], "--no-counts exclude each other"),
+        (["PYTHON", *CYCLES, "--engine", "timer"], "requires the fork engine"),
+        (["PYTHON", *CYCLES, "--machine", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
     ],
 )
-def test_cycles_are_refused_where_there_are_none(
-    args: list[str], message: str, files: Files, program: Program
-) -> None:
-    """What nobody estimated would fail nothing, and seem to pass."""
-    args = [str(DEFAULT_MACHINE) if arg == "MACHINE" else arg for arg in args]
-
-    assert message in program.error(*files, *args)
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--fail-on", "cycles"], "--fail-on cycles: none are estimated"),
-        (["--metrics", "cycles", "--no-counts"], "--no-counts exclude each other"),
-        (["--metrics", "cycles", "--engine", "timer"], "requires the fork engine"),
-        (["--metrics", "cycles", "--machine", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
-    ],
-)
-def test_cycles_that_cannot_be_estimated_are_refused_before_anything_is_measured(
+def test_what_cannot_be_compared_so_is_refused_before_anything_is_measured(
     args: list[str], message: str, files: Files, tmp_path: Path, program: Program
 ) -> None:
     """Which can take an hour; here even its definitions are not there."""
+    sides = {"NEW": files[1], "PYTHON": sys.executable}
     where = ["--db", tmp_path / "runs.db", "--definitions", "/nowhere.py"]
 
-    assert message in program.error(files[0], sys.executable, *where, *args)
+    assert message in program.error(files[0], *(sides.get(arg, arg) for arg in args), *where)
+
+
+def test_cycles_cannot_fail_a_comparison_of_runs_without_any(
+    files: Files, program: Program
+) -> None:
+    """It would seem to pass."""
+    said = program.error(*files, "--fail-on", "cycles")
+
+    assert "no case has estimated cycles on both sides" in said
 
 
 def test_definitions_select_among_what_is_stored(
@@ -153,12 +133,11 @@ def test_definitions_select_among_what_is_stored(
 
 def test_two_builds_of_one_run_are_compared(tmp_path: Path, program: Program) -> None:
     """They are named after a colon."""
-    path = tmp_path / "two.json"
     records = [
         make_record("a", outcome=counted(count), build=build)
         for build, count in (("old", 1000), ("new", 2000))
     ]
-    path.write_text(to_json(make_run(*records, builds=("old", "new"))))
+    path = file_of(make_run(*records, builds=("old", "new")), tmp_path / "two.json")
 
     assert 3 == program(f"{path}:old", f"{path}:new").code
     assert 3 == program(path).code  # both of its builds

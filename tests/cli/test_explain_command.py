@@ -12,8 +12,7 @@ from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
-from instruction_counts.storage.json_files import to_json
-from tests.builders import costs_of, counted
+from tests.builders import costs_of, counted, file_of
 from tests.cli.program import Program
 from tests.fakes import failed, make_record, make_run
 from worker.executed import digest
@@ -45,12 +44,8 @@ def records(kernel: int) -> list[Record]:
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     """Two runs in files; the kernel of ``add`` got dearer by 123."""
-    paths = []
-    for name, kernel in (("base", 1000), ("new", 1123)):
-        path = tmp_path / f"{name}.json"
-        path.write_text(to_json(make_run(*records(kernel))))
-        paths.append(str(path))
-    return paths[0], paths[1]
+    base, new = (make_run(*records(kernel)) for kernel in (1000, 1123))
+    return file_of(base, tmp_path / "base.json"), file_of(new, tmp_path / "new.json")
 
 
 ADD = ["Pointwise/add", "--language", "python", "--runtime", "eager"]
@@ -84,8 +79,7 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
         executed = Executed((PythonFunction("linear.py", 1, "forward", code, 7),), (), python)
         record = make_record("add", outcome=attrs.evolve(added(1), executed=executed))
         run = attrs.evolve(make_run(record), package_folders={"default": str(folder)})
-        paths.append(tmp_path / f"{name}.json")
-        paths[-1].write_text(to_json(run))
+        paths.append(file_of(run, tmp_path / f"{name}.json"))
     out = program.output(*paths, "add", "--by", "source", "--by", "python")
     lines = [line.rstrip() for line in out.splitlines()]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.storage.json_files import to_json
+from tests.builders import file_of
 from tests.cli.program import Program
 from tests.fakes import make_record, make_run
 from tests.sources.models.made import BACKWARD, cost, layer_record, whole_record
@@ -20,9 +20,7 @@ def results(tmp_path: Path) -> str:
         layer_record("one", cost(300), {"Net": 2, "Other": 1}),
         layer_record("one", cost(700), {"Net": 2, "Other": 1}, **BACKWARD),
     ]
-    path = tmp_path / "result.json"
-    path.write_text(to_json(make_run(*records)))
-    return str(path)
+    return file_of(make_run(*records), tmp_path / "result.json")
 
 
 @pytest.mark.parametrize(
@@ -63,9 +61,9 @@ def test_a_model_without_backward_is_not_shown_as_one_with_it(
     tmp_path: Path, program: Program
 ) -> None:
     """Where it is asked for, nothing is printed, and the remedy is how to measure it."""
-    path = tmp_path / "result.json"
     both = layer_record("one", cost(700), {"With": 1}, **BACKWARD)
-    path.write_text(to_json(make_run(both, layer_record("two", cost(300), {"Without": 2}))))
+    run = make_run(both, layer_record("two", cost(300), {"Without": 2}))
+    path = file_of(run, tmp_path / "result.json")
     for others in ([], ["With"]):
         err = program.error(path, "--autograd", "forward+backward", *others, "Without")
         assert "has no layers of Without in python, forward+backward" in err
@@ -81,7 +79,6 @@ def test_a_model_without_backward_is_not_shown_as_one_with_it(
 
 def test_a_run_of_other_cases_has_nothing_to_predict(tmp_path: Path, program: Program) -> None:
     """And says where models come from."""
-    path = tmp_path / "result.json"
-    path.write_text(to_json(make_run(make_record("add"))))
+    path = file_of(make_run(make_record("add")), tmp_path / "result.json")
 
-    assert "instruction-counts generate" in program.error(str(path))
+    assert "instruction-counts generate" in program.error(path)

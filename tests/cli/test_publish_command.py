@@ -12,7 +12,7 @@ from tests.builders import counted
 from tests.cli.program import Program
 from tests.fakes import FakeEngine
 from tests.history.made import stored
-from tests.process import ROOT
+from tests.process import ROOT, write_definitions
 from tests.session.fakes import fake_engines, known_lanes
 
 COUNTS = {"monday": 1000, "tuesday": 1300}
@@ -83,19 +83,11 @@ def test_the_example_workflow_is_one() -> None:
     assert f"--publish {upload['with']['path']}" in text
 
 
-CASES = """\
-from core.api import GroupedStmts
-
-BENCHMARKS = {"mm": GroupedStmts("x")}
-"""
-
-
 def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> None:
     """From the list of builds to the pages: what a look measured is on them after it."""
     builds, site = tmp_path / "builds", tmp_path / "site"
-    (tmp_path / "cases.py").write_text(CASES)
     files = ["--db", tmp_path / "watched.db", "--state", tmp_path / "state.json"]
-    how = ["--definitions", tmp_path / "cases.py"]
+    how = ["--definitions", write_definitions(tmp_path, mm="x")]
     watch = Program(publish.capsys, ("watch", "--command", f"cat {builds}", "--publish", str(site)))
     engines = {name: FakeEngine({("mm",): [counted(count)]}) for name, count in COUNTS.items()}
     answers = []

@@ -20,17 +20,12 @@ from instruction_counts.storage.json_files import read_json, to_json
 from tests.builders import counted
 from tests.cli.program import Program
 from tests.fakes import make_case, make_record, make_run
-from tests.process import ROOT, called
+from tests.process import ROOT, called, write_definitions
 from tests.real import NEEDS_VALGRIND
 
 LABELS = [str(number) for number in range(6)]
 CASES = [make_case(label) for label in LABELS]
 WORKFLOW = yaml.safe_load((ROOT / "docs" / "examples" / "shards.yml").read_text())
-TINY = """\
-from core.api import GroupedStmts
-
-BENCHMARKS = {str(number): GroupedStmts(f"x = {number}", None) for number in range(4)}
-"""
 
 
 def run_of(shard: Shard | None = None) -> Run:
@@ -126,8 +121,8 @@ def test_measured_shards_have_the_counts_of_one_run(
 ) -> None:
     """To the instruction; the second shards are balanced by the first run."""
     monkeypatch.setenv("INSTRUCTION_COUNTS_DB", str(folder / "runs.db"))
-    (folder / "tiny.py").write_text(TINY)
-    run = ("run", "--definitions", "tiny.py", "--no-times", "--output")
+    write_definitions(folder, **{str(number): f"x = {number}" for number in range(4)})
+    run = ("run", "--definitions", "cases.py", "--no-times", "--output")
     program.output(*run, "run.json")
     for number in "12":
         shard = ("--shard", f"{number}/2", "--balance", "run.json")

@@ -15,16 +15,9 @@ import pytest
 from benchmarks import injected
 from instruction_counts.session.watch_state import held
 from tests.cli.program import Program
-from tests.process import MAIN
+from tests.process import MAIN, write_definitions
 from tests.real import NEEDS_VALGRIND
 from tests.waiting import comes_true
-
-CASES = """\
-from core.api import GroupedSetup, GroupedStmts
-
-SETUP = GroupedSetup("x = torch.ones(4, 4)")
-BENCHMARKS = {"mm": GroupedStmts("torch.mm(x, x)", None, SETUP)}
-"""
 
 
 @pytest.fixture
@@ -128,10 +121,10 @@ def test_a_wrapper_in_a_new_build_is_reported_once(tmp_path: Path, watch: Progra
     """Real builds, made by a command; the second one is slower."""
     venv_of(tmp_path / "c1", [])
     venv_of(tmp_path / "c2", ["mm"])
-    (tmp_path / "cases.py").write_text(CASES)
     commits = tmp_path / "commits"
     command = ["--command", f"cat {commits}", "--build-cmd", f"echo {tmp_path}/{{commit}}"]
-    command += ["--definitions", str(tmp_path / "cases.py")]
+    definitions = write_definitions(tmp_path, "x = torch.ones(4, 4)", mm="torch.mm(x, x)")
+    command += ["--definitions", definitions]
     answers = []
     for text in ("c1\n", "c1\nc2\n", "c1\nc2\n"):
         commits.write_text(text)

@@ -346,10 +346,3 @@ def test_a_scripted_model_is_made_on_the_device() -> None:
     case = only(group, JIT, FORWARD, PYTHON)
 
     assert 'device = "cuda"' in str(case.model_source)
-
-
-def test_the_device_is_part_of_what_identifies_the_code() -> None:
-    """Else a history would go on from one device on the other."""
-    cases = materialize({("a",): GroupedStmts("x", device=("cpu", "cuda"))})
-
-    assert 2 == len({case.definition_hash for case in cases})

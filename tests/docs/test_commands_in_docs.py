@@ -18,6 +18,7 @@ import yaml
 
 import instruction_counts.cli as command_line
 from instruction_counts.domain.errors import DataError
+from tests.cli.test_help import commands
 from tests.process import ROOT, called
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -154,22 +155,16 @@ def test_every_other_command_is_known() -> None:
     assert {word for word in made - targets if "=" not in word} == set()
 
 
-def _options(command: click.Command, context: click.Context) -> Iterator[str]:
-    for parameter in command.get_params(context):
-        yield from (*parameter.opts, *parameter.secondary_opts)
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from _options(found, click.Context(found, parent=context))
-
-
 def test_every_option_that_is_named_exists() -> None:
     """In the text between the blocks, in some command."""
-    main = command_line._main
     # A command keeps the help option that it had first.
-    context = click.Context(main, **main.context_settings)
-    known = {*_options(main, context), *FOREIGN_OPTIONS}
+    settings = command_line._main.context_settings
+    known = FOREIGN_OPTIONS | {
+        option
+        for _, command in commands()
+        for parameter in command.get_params(click.Context(command, **settings))
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     named = {
         (name, option)
         for name, text in PROSE.items()

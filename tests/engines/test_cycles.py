@@ -17,19 +17,8 @@ from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import make_case
 
 EVENTS = (
-    "Ir",
-    "Dr",
-    "Dw",
-    "I1mr",
-    "D1mr",
-    "D1mw",
-    "ILmr",
-    "DLmr",
-    "DLmw",
-    "Bc",
-    "Bcm",
-    "Bi",
-    "Bim",
+    *("Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw"),
+    *("Bc", "Bcm", "Bi", "Bim"),
 )
 ONCE = dict.fromkeys(EVENTS, 1.0)
 
@@ -119,6 +108,7 @@ class FakeServer:
 
 def simulating(server: FakeServer) -> tuple[CaseCycles, list[str]]:
     """What simulates on a server, and the notices that it gives."""
+    (server.folder / "dumps").mkdir()
     notices: list[str] = []
     made = CaseCycles(
         cast("Server", server), cast("Compiler", None), read_machine(), notices.append
@@ -128,10 +118,8 @@ def simulating(server: FakeServer) -> tuple[CaseCycles, list[str]]:
 
 def test_functions_add_up_to_the_cycles_of_the_median_layout(tmp_path: Path) -> None:
     """Less those of the loop, and without what surrounds it."""
-    (tmp_path / "dumps").mkdir()
     server = FakeServer(tmp_path)
-    cycles, _ = simulating(server)
-    found = cycles.of(make_case(), server.run)
+    found = simulating(server)[0].of(make_case(), server.run)
 
     assert found is not None
     (cost,) = found.costs.costs
@@ -140,7 +128,6 @@ def test_functions_add_up_to_the_cycles_of_the_median_layout(tmp_path: Path) -> 
 
 def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path) -> None:
     """It was counted before, and stays so."""
-    (tmp_path / "dumps").mkdir()
     cycles, notices = simulating(FakeServer(tmp_path))
 
     def too_slow(_: Mapping[str, Any]) -> NoReturn:
@@ -152,7 +139,6 @@ def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path
 
 def test_a_server_that_ends_is_for_another_try(tmp_path: Path) -> None:
     """As where the run ends: nothing is said of the case."""
-    (tmp_path / "dumps").mkdir()
     cycles, notices = simulating(FakeServer(tmp_path))
 
     def ended(_: Mapping[str, Any]) -> NoReturn:
@@ -166,10 +152,8 @@ def test_a_server_that_ends_is_for_another_try(tmp_path: Path) -> None:
 
 def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -> None:
     """Cycles of all layouts are kept, of all else the median; no dump is left."""
-    (tmp_path / "dumps").mkdir()
     server = FakeServer(tmp_path)
     cycles, notices = simulating(server)
-
     found = cycles.of(make_case(), server.run)
 
     assert found is not None

@@ -15,12 +15,17 @@ from tests.fakes import FACTS
 from tests.small_disk import small_disk
 
 
-class WithoutLibraries(Compiler):
-    """Its libraries for the counted process cannot be read."""
+class LibrariesAt(Compiler):
+    """Its libraries for the counted process are one file, as far as copying them needs."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(FACTS, Cache(), {})
+        self.place = place
 
     def native(self, name: str) -> Path:
-        """A library that is not there."""
-        return Path("/nowhere", name)
+        """The file, which may not be there."""
+        del name
+        return self.place
 
 
 def test_an_engine_that_cannot_be_made_leaves_no_folder() -> None:
@@ -28,19 +33,10 @@ def test_an_engine_that_cannot_be_made_leaves_no_folder() -> None:
     before = set(Path(tempfile.gettempdir()).glob("instruction-counts.*"))
     profile = Profile(keeps_servers=False)
     with pytest.raises(FileNotFoundError):
-        ForkEngine(FACTS, WithoutLibraries(FACTS, Cache(), {}), profile, lambda _: None)
+        ForkEngine(FACTS, LibrariesAt(Path("/nowhere/library")), profile, lambda _: None)
     after = set(Path(tempfile.gettempdir()).glob("instruction-counts.*"))
 
     assert set() == after - before
-
-
-class WithLibraries(Compiler):
-    """Its libraries are there, as far as copying them needs."""
-
-    def native(self, name: str) -> Path:
-        """Any file."""
-        del name
-        return Path(__file__)
 
 
 def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
@@ -51,7 +47,7 @@ def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
     told: list[str] = []
     with small_disk(tmp_path / "runtime", "64k,nr_inodes=1") as disk:  # no file can be made
         monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(disk))
-        engine = ForkEngine(FACTS, WithLibraries(FACTS, Cache(), {}), Profile(), told.append)
+        engine = ForkEngine(FACTS, LibrariesAt(Path(__file__)), Profile(), told.append)
         engine.close()
 
     assert isinstance(engine._counts, ForkServer)

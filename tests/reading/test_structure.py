@@ -1,6 +1,5 @@
 """Whole values from files: what comes back, and what is said of everything else."""
 
-import enum
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,75 +24,11 @@ from instruction_counts.reading.structure import (
 )
 
 
-class Colour(enum.Enum):
-    """A choice."""
-
-    RED = "red"
-    BLUE = "blue"
-
-
 @attrs.frozen
 class Part:
     """Something small."""
 
     name: str
-    size: int = 0
-    colour: Colour = Colour.RED
-
-
-@attrs.frozen
-class Whole:
-    """Something of parts."""
-
-    parts: tuple[Part, ...] = ()
-    by_name: Mapping[str, Part] = attrs.field(factory=dict)
-
-
-CONVERTER = strict_converter()
-
-
-def problems(path: Path, text: str) -> list[str]:
-    """What is said of a file with that text, without its name."""
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValidationError) as caught:
-        read_as(path, Whole, CONVERTER)
-    return [str(found).replace(f"{path}:", "") for found in caught.value.problems]
-
-
-@pytest.mark.parametrize("name", ["a.yaml", "a.json"])
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('{"parts": {}}', "1:11: $.parts\n  found     {} (dict)\n  expected  a list"),
-        (
-            '{"by_name": {"a b": {"name": "a", "size": true}}}',
-            '$.by_name["a b"].size\n  found     True (bool)\n  expected  a whole number',
-        ),
-        (
-            '{"parts": [{"nmae": "a", "name": "a"}]}',
-            '$.parts[0].nmae\n  found     a field "nmae"\n  expected  one of name,',
-        ),
-    ],
-)
-def test_what_is_wrong_is_named_with_its_place(
-    tmp_path: Path, name: str, text: str, expected: str
-) -> None:
-    """Field, what was found and what was expected; in YAML also line and column."""
-    (said,) = problems(tmp_path / name, text)
-
-    assert (expected if name == "a.yaml" else expected[expected.find("$") :]) in said
-
-
-def test_all_problems_are_known_and_ten_are_shown(tmp_path: Path) -> None:
-    """In the order of their lines."""
-    path = tmp_path / "a.yaml"
-    path.write_text("parts:\n" + "- {name: 1}\n" * 12, encoding="utf-8")
-    with pytest.raises(ValidationError) as caught:
-        read_as(path, Whole, CONVERTER, "Do this.")
-
-    assert list(range(2, 14)) == [problem.line for problem in caught.value.problems]
-    assert 10 == caught.value.message.count("expected  a string")
-    assert str(caught.value).endswith("and 2 more\n  Do this.")
 
 
 def halves(value: object) -> float:
@@ -128,6 +63,43 @@ class Form:
 
 FORMS = strict_converter()
 require_version(FORMS, Form, "version", 1)
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"label": {}', "1:25: $.label\n  found     {} (dict)\n  expected  a list"),
+        (
+            '"label": ["a"], "by_name": {"a": true}',
+            "1:49: $.by_name.a\n  found     True (bool)\n  expected  a whole number",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(
+    tmp_path: Path, name: str, text: str, expected: str
+) -> None:
+    """Field, what was found and what was expected; in YAML also line and column."""
+    path = tmp_path / name
+    path.write_text(f'{{"version": 1, {text}}}', encoding="utf-8")
+    with pytest.raises(ValidationError) as caught:
+        read_as(path, Form, FORMS)
+    (problem,) = caught.value.problems
+
+    place = expected if name == "a.yaml" else expected[expected.find("$") :]
+    assert f"{path}:{' ' * (name == 'a.json')}{place}" == str(problem)
+
+
+def test_all_problems_are_known_and_ten_are_shown(tmp_path: Path) -> None:
+    """In the order of their lines."""
+    path = tmp_path / "a.yaml"
+    path.write_text("version: 1\nlabel:\n" + "- 1\n" * 12, encoding="utf-8")
+    with pytest.raises(ValidationError) as caught:
+        read_as(path, Form, FORMS, "Do this.")
+
+    assert list(range(3, 15)) == [problem.line for problem in caught.value.problems]
+    assert 10 == caught.value.message.count("expected  a string")
+    assert str(caught.value).endswith("and 2 more\n  Do this.")
 
 
 def form(folder: Path, **fields: Any) -> Form:

@@ -29,32 +29,19 @@ def order_of(case: Case, facts: dict[str, Any], **settings: Any) -> WorkOrder:
     return order
 
 
-def test_it_is_counted_alone() -> None:
-    """Times would be those of functions that return at once; memory and results are not made."""
-    order = order_of(CASE, CUDA_BUILD)
+@pytest.mark.parametrize(
+    ("facts", "counts", "times"),
+    [(CUDA_BUILD, True, False), (WITH_GPU, True, True), (WITH_GPU, False, True)],
+    ids=["counted alone", "with a GPU", "timed alone"],
+)
+def test_it_is_counted_and_timed_where_there_is_a_gpu(
+    facts: dict[str, Any], counts: bool, times: bool
+) -> None:
+    """Else times would be those of functions that return at once; no results are made."""
+    order = order_of(CASE, facts, counts=counts)
 
-    assert (True, True, False, False, False, "") == (
-        order.counts,
-        order.executed,
-        order.times,
-        order.output,
-        order.resources,
-        order.refusal,
-    )
-
-
-@pytest.mark.parametrize("counts", [True, False])
-def test_it_is_timed_where_there_is_a_gpu(counts: bool) -> None:
-    """With CUDA's own libraries, beside its count or alone; memory and results stay unknown."""
-    order = order_of(CASE, WITH_GPU, counts=counts)
-
-    assert (counts, True, False, False, "") == (
-        order.counts,
-        order.times,
-        order.output,
-        order.resources,
-        order.refusal,
-    )
+    assert (counts, counts, times) == (order.counts, order.executed, order.times)
+    assert (False, False, "") == (order.output, order.resources, order.refusal)
 
 
 def test_a_case_on_the_cpu_is_measured_as_ever() -> None:

@@ -107,10 +107,10 @@ def test_a_call_is_written_as_people_write_it() -> None:
     ("factory", "expected", "reasons"),
     [
         # What its attributes tell would be another module, or no layer of torch's any more.
-        ("Weighted", ["aten.linear"], {"Linear": "its attributes do not tell how it was made"}),
-        ("Replaced", ["aten.add.Tensor"], {"Linear": "its forward was replaced"}),
+        ("weighted", ["aten.linear"], {"Linear": "its attributes do not tell how it was made"}),
+        ("replaced", ["aten.add.Tensor"], {"Linear": "its forward was replaced"}),
         # Hooks run before and after its forward, which stays the layer that it is.
-        ("Hooked", ["aten.add.Tensor", "Linear", "aten.mul.Tensor"], {}),
+        ("hooked", ["aten.add.Tensor", "Linear", "aten.mul.Tensor"], {}),
     ],
 )
 def test_a_changed_module_is_written_as_its_operators(

@@ -1,21 +1,11 @@
-"""The two sides of a comparison, and what differs between their builds besides their code."""
+"""What differs between the builds of two sides besides their code."""
 
 from typing import Any
 
 import pytest
 
-from instruction_counts.analysis.verdicts.sides import disagreements, side_of
+from instruction_counts.analysis.verdicts.sides import disagreements
 from tests.builders import side
-from tests.fakes import make_record, make_run
-
-
-def test_a_side_holds_the_records_of_one_build() -> None:
-    """By what their cases are called on any build."""
-    records = [make_record(label, build=build) for label, build in ("ao", "bo", "an")]
-    sides = [side_of(make_run(*records, builds="on"), build, "base") for build in "on"]
-
-    assert [[("a",), ("b",)], [("a",)]] == [[key.label for key in made.records] for made in sides]
-    assert records[0].key in sides[1].records
 
 
 @pytest.mark.parametrize(

@@ -64,21 +64,20 @@ def test_torch_gets_the_answers_of_the_stand_ins(libraries: Path, made: StandIns
     assert "1" == called("devices", libraries, made).stdout.strip()
 
 
+@pytest.mark.parametrize(
+    ("function", "name"), [("unheard_of", "cudaUnheardOf"), ("send", "ncclSend")]
+)
 def test_a_function_without_a_stand_in_ends_the_process_with_its_name(
-    libraries: Path, made: StandIns
+    libraries: Path, made: StandIns, function: str, name: str
 ) -> None:
-    """Whatever it returned would be taken for an answer."""
-    done = called("unheard_of", libraries, made)
-    expected = (NO_STAND_IN, "needs cudaUnheardOf, which has no stand-in")
+    """Whatever it returned would be taken for an answer.
+
+    A library without any is loaded all the same: torch cannot be imported without it.
+    """
+    done = called(function, libraries, made)
+    expected = (NO_STAND_IN, f"needs {name}, which has no stand-in")
 
     assert expected == (done.returncode, done.stderr.strip())
-
-
-def test_a_library_without_any_stand_in_is_loaded_all_the_same(
-    libraries: Path, made: StandIns
-) -> None:
-    """Torch cannot be imported without it; only a call of it fails."""
-    assert "needs ncclSend, which has no stand-in" in called("send", libraries, made).stderr
 
 
 @pytest.mark.parametrize(
