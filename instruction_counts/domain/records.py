@@ -163,9 +163,24 @@ class RunSummary:
     """As `Run` has them."""
 
 
-@attrs.frozen
-class StoredCount:
-    """How a case ended on one build of a stored run: its count, without all that lies behind it."""
+@attrs.frozen(kw_only=True)
+class CountOfRecord:
+    """What a history needs of a record: its count, without all that lies behind it."""
+
+    build: str
+    definition_hash: str
+    status: Status
+    instructions: Instructions | None
+    """Without windows; None where the case was not counted."""
+    failure: str = ""
+    """The first line of why it failed."""
+    noise: Noise | None = None
+    """What was seen to move the count; None where it was counted once, in one layout."""
+
+
+@attrs.frozen(kw_only=True)
+class StoredCount(CountOfRecord):
+    """How a case ended on one build of a stored run."""
 
     case: CaseKey
     run_id: int
@@ -173,15 +188,6 @@ class StoredCount:
     """When the run began: UTC, ISO 8601. Empty where it is not known."""
     tags: tuple[str, ...]
     engine: str
-    build: str
     fingerprint: Fingerprint
-    definition_hash: str
-    status: Status
-    instructions: Instructions | None
-    """Without windows; None where the case was not counted."""
-    noise: Noise | None = None
-    """What was seen to move the count; None where it was counted once, in one layout."""
-    failure: str = ""
-    """The first line of why it failed."""
     has_changed_files: bool = False
     """Whether files of the build changed during the run, so that it may be of other code."""

@@ -96,9 +96,9 @@ def read(path: Path, weights: Mapping[str, int] = INSTRUCTIONS) -> CallgrindProf
     """
     content = path.read_bytes()
     if weights == INSTRUCTIONS:
-        totals, reader = _totals_in(content, path), _Reader()
+        totals, reader = _events_in(content, path, alone=True)["Ir"], _Reader()
     else:
-        events = _known_events(content, path)
+        events = _events_in(content, path)
         weighted = [weights.get(event, 0) for event in events]
         totals = sum(map(operator.mul, weighted, events.values()))
         reader = _Reader(lambda counts: sum(map(operator.mul, weighted, map(int, counts))))
@@ -121,7 +121,7 @@ def read_totals(path: Path) -> int:
 
     It is asked for each window of a case, and most dumps have some ten thousand lines.
     """
-    return _totals_in(path.read_bytes(), path)
+    return _events_in(path.read_bytes(), path, alone=True)["Ir"]
 
 
 def read_events(path: Path) -> dict[str, int]:
@@ -129,35 +129,21 @@ def read_events(path: Path) -> dict[str, int]:
 
     Simulated caches and branches have events beside ``Ir``, such as ``D1mr``. Raises as `read`.
     """
-    return _known_events(path.read_bytes(), path)
+    return _events_in(path.read_bytes(), path)
 
 
-def _known_events(content: bytes, path: Path) -> dict[str, int]:
-    events = _events_in(content)
-    if "Ir" not in events:
-        message = f"{path}: expected an events: line with Ir, and one complete totals: line"
-        raise CallgrindFormatError(message)
-    return events
-
-
-def _totals_in(content: bytes, path: Path) -> int:
-    events = _events_in(content)
-    if [*events] != ["Ir"]:
-        message = f"{path}: expected an events: line with Ir alone, and one complete totals: line"
-        raise CallgrindFormatError(message)
-    return events["Ir"]
-
-
-def _events_in(content: bytes) -> dict[str, int]:
-    """What the totals say of each event; nothing where they are damaged."""
+def _events_in(content: bytes, path: Path, *, alone: bool = False) -> dict[str, int]:
+    """What the totals say of each event; ``Ir`` is one of them, or ``alone``."""
     names = _EVENTS.search(content)
     last = content[content.find(b"\ntotals:") + 1 :].decode(errors="replace")
     totals = _TOTALS.fullmatch(last)
-    if names is None or totals is None:
-        return {}
-    events, numbers = names[1].decode(errors="replace").split(), totals[1].split()
-    if len(numbers) > len(events):
-        return {}
+    events = names[1].decode(errors="replace").split() if names else []
+    numbers = totals[1].split() if totals else []
+    if not 0 < len(numbers) <= len(events) or "Ir" not in events or (alone and events != ["Ir"]):
+        ir = "Ir alone" if alone else "Ir"
+        raise CallgrindFormatError(
+            f"{path}: expected an events: line with {ir}, and one complete totals: line"
+        )
     left_out = ["0"] * (len(events) - len(numbers))
     return dict(zip(events, map(int, [*numbers, *left_out]), strict=True))
 

@@ -103,7 +103,7 @@ class CaseCycles:
         loop: _EmptyLoop = self._loops.get(case.autolabels.language)
         answers: list[Mapping[str, Any]] = []
         try:
-            answers.extend(run(_task(lookups, layout)) for layout in range(LAYOUTS))
+            answers.extend(run(WARM.asked(lookups, layout)) for layout in range(LAYOUTS))
             return self._simulated([answer["windows"] for answer in answers], loop)
         except WorkerError as error:
             if error.failure.kind in {FailureKind.EXIT, FailureKind.SIGNAL}:
@@ -130,7 +130,7 @@ class CaseCycles:
         )
 
     def _loop(self, run: Child) -> _EmptyLoop:
-        answer = run(_task((), 0))
+        answer = run(WARM.asked((), 0))
         try:
             windows, folder = answer["windows"], self._server.folder
             return _EmptyLoop(per_run(windows, folder), Loop.of(*_profile(windows, folder)))
@@ -140,11 +140,6 @@ class CaseCycles:
     def _remove_dumps(self, answers: Sequence[Mapping[str, Any]]) -> None:
         for answer in answers:
             remove_dumps(self._server.folder / "dumps", answer["pid"])
-
-
-def _task(lookups: Sequence[Any], layout: int) -> dict[str, Any]:
-    asked = {"task": WARM.task, "lookups": lookups, "layout": layout, "dumps": "dumps/cg"}
-    return {**asked, **WARM.request}
 
 
 def per_run(windows: _Windows, folder: Path) -> Mapping[str, float]:

@@ -42,7 +42,6 @@ from instruction_counts.domain.metrics import (
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Output, Status, Times
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
-from instruction_counts.engines.cpp.ahead import compile_ahead
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
@@ -123,9 +122,9 @@ class _Attempt:
 class _Needs:
     """What sets the servers of a case apart."""
 
-    prepared_by: str
-    """The module that gets them ready, if any does."""
     device: str
+    prepared_by: str = ""
+    """The module that gets them ready, if any does."""
     imports: tuple[str, ...] = TORCH
     """What their children find imported."""
 
@@ -143,11 +142,10 @@ class ForkEngine:
         compiler: Compiler,
         profile: Profile,
         notice: Callable[[str], None],
-        prepared_by: str = "",
-        imports: tuple[str, ...] = TORCH,
+        needs: _Needs | None = None,
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
-        self._notice, self._prepared_by, self._imports = notice, prepared_by, imports
+        self._notice, self._own = notice, needs or _Needs(profile.device)
         self._others: dict[_Needs, ForkEngine] = {}
         self._making_others = threading.Lock()
         self._is_closed = False
@@ -170,12 +168,13 @@ class ForkEngine:
 
     def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
         """What makes a server of a role: one of this engine, or one that others can use, too."""
-        profile, notice, prepared_by = self._profile, self._notice, self._prepared_by
+        profile, notice = self._profile, self._notice
+        prepared_by, imports = self._own.prepared_by, self._own.imports
         # Servers that others start would not have tasks that were registered here.
         is_usual = profile.keeps_servers and not profile.layout and not has_others()
-        kept_s = keep_s() if is_usual and self._imports == TORCH else 0.0
+        kept_s = keep_s() if is_usual and imports == TORCH else 0.0
         if not kept_s:
-            return lambda role: self._processes.server(role, notice, prepared_by, self._imports)
+            return lambda role: self._processes.server(role, notice, prepared_by, imports)
         try:
             warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
             warm.attend()
@@ -267,12 +266,8 @@ class ForkEngine:
         """What servers an order needs; some builds have no other than those of CUDA."""
         is_cuda = self._facts.lacks_cuda_libraries or order.case.timer_args.device == CUDA
         runtime, imports = runtime_of(order.case.autolabels.runtime), order.case.timer_args.imports
-        device = CUDA if is_cuda else CPU
-        return _Needs(runtime.prepared_by, device, runtime.imports if imports == TORCH else imports)
-
-    @property
-    def _own(self) -> _Needs:
-        return _Needs(self._prepared_by, self._profile.device, self._imports)
+        imports = runtime.imports if imports == TORCH else imports
+        return _Needs(CUDA if is_cuda else CPU, runtime.prepared_by, imports)
 
     def _made_stand_ins(self) -> StandIns:
         cuda = self._facts.cuda
@@ -285,10 +280,7 @@ class ForkEngine:
         with self._making_others:
             if needs not in self._others:
                 profile = attrs.evolve(self._profile, device=needs.device)
-                other = ForkEngine(
-                    *(self._facts, self._compiler, profile, self._notice),
-                    *(needs.prepared_by, needs.imports),
-                )
+                other = ForkEngine(self._facts, self._compiler, profile, self._notice, needs)
                 other._refusals = self._refusals  # what was said is not said again
                 self._others[needs] = other
                 if self._is_closed:
@@ -352,7 +344,7 @@ class ForkEngine:
             if order.case.autolabels.language is Language.CPP and not order.refusal
         ]
         if sources:  # nobody waits for all of it
-            ahead = partial(compile_ahead, self._compiler, sources, lend)
+            ahead = partial(self._compiler.compile_ahead, sources, lend)
             threading.Thread(target=ahead, daemon=True).start()
 
     def _start_others(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
@@ -370,7 +362,7 @@ class ForkEngine:
         with lend(lambda: server.is_closed) as cores:
             if cores:
                 server.cores = cores
-                if self._prepared_by:  # what it makes is what the other one finds
+                if self._own.prepared_by:  # what it makes is what the other one finds
                     _warm_up(self._times)
                 _warm_up(server)
 
@@ -543,7 +535,7 @@ class ForkEngine:
         for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
             task = task_named(name)
             is_asked = attempt.order.counts or not task.while_counting
-            if is_asked and task.only_for in {"", self._prepared_by}:
+            if is_asked and task.only_for in {"", self._own.prepared_by}:
                 server = self._counts if task.while_counting else self._times
                 found |= attempt.try_to_run(server, name).get("metrics", {})
         return found
@@ -558,7 +550,7 @@ class ForkEngine:
             assert artefact is not None
             make = self._make_artefact if artefact.is_kept else self._artefacts.get
             files["artefact"] = make(source, attempt)
-        if self._prepared_by:
+        if self._own.prepared_by:
             files[CACHES] = self._caches_of(attempt)
         if case.autolabels.language is Language.CPP:
             files["library"] = self._compiler.case(CppSource.of(case), attempt.cores)
@@ -571,9 +563,9 @@ class ForkEngine:
 
         def build(folder: Path) -> None:
             case = case_message(attempt.order.case)
-            self._make(self._prepared_by, case, attempt, {CACHES: folder / CACHES})
+            self._make(self._own.prepared_by, case, attempt, {CACHES: folder / CACHES})
 
-        return self._compiler.cache.entry(self._prepared_by, key, build) / CACHES
+        return self._compiler.cache.entry(self._own.prepared_by, key, build) / CACHES
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:
@@ -617,7 +609,7 @@ class ForkEngine:
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
-        if self._prepared_by:  # what it makes is what the other one finds
+        if self._own.prepared_by:  # what it makes is what the other one finds
             self._times.warm_up()
         self._counts.warm_up()
         if not without_aslr():

@@ -86,13 +86,7 @@ class CaseCounts:
         lookups: Sequence[Any] = (),
         layout: int = 0,
     ) -> counting.Counted:
-        request = {
-            "task": kind.task,
-            "lookups": lookups,
-            "layout": layout,
-            "dumps": "dumps/cg",
-            **kind.request,
-        }
+        request = kind.asked(lookups, layout)
         dumps = self._server.folder / "dumps"
         answers = [run(request) for _ in range(kind.children)]
         answer = answers[-1]

@@ -42,6 +42,11 @@ class Kind:
     children: int = 1
     """How many children count it. Without windows, only these can tell whether a count is exact."""
 
+    def asked(self, lookups: Sequence[Any], layout: int) -> dict[str, Any]:
+        """What a child is asked for; its dumps lie in the folder of its server."""
+        asked = {"task": self.task, "lookups": lookups, "layout": layout, "dumps": "dumps/cg"}
+        return {**asked, **self.request}
+
 
 WARM = Kind(
     WARM_LOOP,

@@ -115,15 +115,16 @@ def source_changes(
         for change in executed_changes(before, after)
         if change.kind is CauseKind.PYTHON and (change.edited or not (change.base and change.new))
     ]
+    sides = ("base", base, before, after), ("new", new, after, before)
     wanted = [
-        (role, side.package_folder, _own(change, mine, theirs))
+        (role, _path(side.package_folder, function), function)
         for change in changes
-        for role, side, mine, theirs in (("base", base, before, after), ("new", new, after, before))
+        for role, side, mine, theirs in sides
+        for function in (_own(change, mine, theirs),)
     ]
-    paths = [_path(folder, function) for _, folder, function in wanted]
     asked = [
         {"path": path, "line": function.line, "name": function.name}
-        for path, (_, _, function) in zip(paths, wanted, strict=True)
+        for _, path, function in wanted
         if path and function is not None
     ]
     answer: Mapping[str, Any] = {"functions": ()}
@@ -132,10 +133,7 @@ def source_changes(
     answers = iter(answer["functions"])
     # Changes are of one Python on both sides; digests of another one are others.
     unchecked = "" if answer.get("python") == before.python else before.python
-    found = [
-        _lines(role, path, function, next(answers) if path else None, unchecked)
-        for path, (role, _, function) in zip(paths, wanted, strict=True)
-    ]
+    found = [_lines(*each, next(answers) if each[1] else None, unchecked) for each in wanted]
     return tuple(
         SourceChange(
             *(change.where, change.name, of_base[0], of_new[0]),

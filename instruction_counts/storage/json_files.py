@@ -28,16 +28,13 @@ from cattrs import cols
 from instruction_counts.core.facts import SUBJECTS, Subject, subject_values
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.executed import OperatorCalls, PythonFunction
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
     FunctionCosts,
-    Instructions,
-    Status,
     TensorValue,
 )
-from instruction_counts.domain.records import Complete, Record, Run, as_it_is
+from instruction_counts.domain.records import Complete, CountOfRecord, Record, Run, as_it_is
 from instruction_counts.reading.documents import Node, one_of, parsed_json, read
 from instruction_counts.reading.structure import (
     Mismatch,
@@ -236,21 +233,7 @@ def loads(text: str, kind: type[T]) -> T:
     return structured(Node(kind.__name__, parsed_json(text)), kind, CONVERTER)
 
 
-@attrs.frozen
-class Counted:
-    """What a history needs of a record."""
-
-    build: str
-    definition_hash: str
-    status: Status
-    instructions: Instructions | None
-    """Without windows."""
-    failure: str
-    """The first line of why it failed."""
-    noise: Noise | None
-
-
-def loads_counted(text: str) -> Counted:
+def loads_counted(text: str) -> CountOfRecord:
     """That part of the record that `dumps` was given: histories have tens of thousands.
 
     The rest is neither made nor checked.
@@ -267,7 +250,7 @@ def loads_counted(text: str) -> Counted:
         "instructions": None if counted is None else {**counted, "windows": []},
         "failure": "" if failure is None else failure["message"],
     }
-    found = structured(Node(Record.__name__, part), Counted, CONVERTER)
+    found = structured(Node(Record.__name__, part), CountOfRecord, CONVERTER)
     return attrs.evolve(found, failure=found.failure.partition("\n")[0])
 
 

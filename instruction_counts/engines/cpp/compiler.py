@@ -9,6 +9,7 @@ suggest.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -38,6 +39,7 @@ from instruction_counts.engines.cpp.source import (
     candidates,
     translation_unit,
 )
+from instruction_counts.engines.engine import Lend
 from instruction_counts.system.cache import VARIABLE, Cache, key_of, note_source
 
 CASES, SHIMS = "cases", "shims"
@@ -86,6 +88,26 @@ class Compiler:
             is_current,
         )
         return entry / "case.so"
+
+    def compile_ahead(self, sources: Sequence[CppSource], lend: Lend) -> None:
+        """Compile before a lane asks, on a core from ``lend``: the headers, then case after case.
+
+        The core goes back after each case, so that lanes have their turns. What does not compile is
+        tried again by the lane that needs it, which reports it.
+        """
+        missing: list[CppSource] = []
+        # A lane that has the core meanwhile would mostly wait for a server that starts.
+        with contextlib.suppress(CompileError), lend(lambda: self.is_closed) as cores:
+            if cores:
+                missing += [source for source in sources if not self.has(source)]
+                self.precompile(missing, cores)
+        for source in missing:
+            if self.has(source):  # a lane was faster
+                continue
+            with contextlib.suppress(CompileError), lend(lambda: self.is_closed) as cores:
+                if not cores:
+                    return
+                self.case(source, cores)
 
     def has(self, source: CppSource) -> bool:
         """Whether ``source`` need not be compiled."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.ahead import compile_ahead
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
@@ -49,7 +48,7 @@ def core(is_late: Callable[[], bool]) -> Iterator[tuple[int, ...]]:
 def test_headers_come_first_and_each_case_on_a_core(tmp_path: Path) -> None:
     """What is there already is left out; what does not compile holds nothing up."""
     compiler = Recording(tmp_path, "b;")
-    compile_ahead(compiler, SOURCES, core)
+    compiler.compile_ahead(SOURCES, core)
 
     texts = HEADERS + "a; broken; c;", "a;", "broken;", "c;"
     assert [(text, (7,)) for text in texts] == compiler.asked
@@ -59,7 +58,7 @@ def test_nothing_is_compiled_once_the_compiler_is_closed(tmp_path: Path) -> None
     """A run that was interrupted ends at once."""
     compiler = Recording(tmp_path)
     compiler.close()
-    compile_ahead(compiler, SOURCES, core)
+    compiler.compile_ahead(SOURCES, core)
 
     assert [] == compiler.asked
 
@@ -67,6 +66,6 @@ def test_nothing_is_compiled_once_the_compiler_is_closed(tmp_path: Path) -> None
 def test_what_is_there_is_not_compiled(tmp_path: Path) -> None:
     """With a full cache a core is held only to look."""
     compiler = Recording(tmp_path, *(source.stmt for source in SOURCES))
-    compile_ahead(compiler, SOURCES, core)
+    compiler.compile_ahead(SOURCES, core)
 
     assert [(HEADERS, (7,))] == compiler.asked
