@@ -27,7 +27,7 @@ from instruction_counts.core.labels import (
     Language,
     RuntimeMode,
 )
-from instruction_counts.core.signature import Signature, call_model
+from instruction_counts.core.signature import Signature, call
 from instruction_counts.core.variants import pair_lines, parse_blocks
 
 __all__ = [
@@ -252,8 +252,10 @@ class GroupedBenchmark:
         checks.check_names("py_model_setup", models[0], "model")
         checks.check_names("cpp_model_setup", models[1], "model")
         python, cpp = (
-            None if model is None else call_model(made["signature"], language)
-            for language, model in zip(Language, models, strict=True)
+            None if model is None else call(function, made["signature"], language)
+            for language, function, model in zip(
+                Language, ("model", "model->forward"), models, strict=True
+            )
         )
         return cls(python, cpp, **made, py_model_setup=models[0], cpp_model_setup=models[1])
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
+import attrs
+
 from instruction_counts.core.api import GroupedBenchmark, TimerArgs
 from instruction_counts.core.checks import thread_counts
 from instruction_counts.core.devices import on_device
@@ -46,18 +48,12 @@ def materialize(benchmarks: Mapping[Label, GroupedBenchmark | TimerArgs]) -> Fla
 
 def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
     autolabels = AutoLabels(RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, args.language)
-    setup = args.setup
+    plain = attrs.evolve(args, metadata={}, subject=None, expected=())
     if args.device is not None:
-        setup = on_device(setup, args.device, args.language)
+        plain = attrs.evolve(plain, setup=on_device(args.setup, args.device, args.language))
     for num_threads in thread_counts(args.num_threads):
-        timer_args = TimerArgs(
-            *(args.stmt, setup, args.global_setup, num_threads, args.language),
-            kind=args.kind,
-            device=args.device,
-            imports=args.imports,
-        )
         yield Case(
-            *(label, autolabels, timer_args),
+            *(label, autolabels, attrs.evolve(plain, num_threads=num_threads)),
             metadata=args.metadata,
             subject=args.subject,
             expected=args.expected,

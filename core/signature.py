@@ -54,11 +54,6 @@ def call(function: str, signature: Signature, language: Language = Language.PYTH
     return f"{assign(signature, language)}{function}({', '.join(signature.args)}){end}"
 
 
-def call_model(signature: Signature, language: Language) -> str:
-    """The statement that calls ``model``."""
-    return call("model->forward" if language is Language.CPP else "model", signature, language)
-
-
 def with_backward(stmt: str, tensor: str, language: Language, gradient: str = "") -> str:
     """``stmt``, followed by the backward pass from ``tensor``.
 

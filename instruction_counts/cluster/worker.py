@@ -254,8 +254,12 @@ def _run(name: str) -> _Run:
     return run
 
 
+_TASKS: dict[str, Callable[[str], str]] = {}
+"""What a controller can ask for, by name."""
+
+
 def _answering(function: Callable[[str], Any]) -> Callable[[str], str]:
-    """The same, with its value as an answer: no exception goes through Dask, which pickles them."""
+    """A task, with its value as an answer: no exception goes through Dask, which pickles them."""
 
     @functools.wraps(function)
     def answer(text: str) -> str:
@@ -269,6 +273,7 @@ def _answering(function: Callable[[str], Any]) -> Callable[[str], str]:
             fault = UsageError(what, "Its log says where.")
             return dumps(refusal(shortage(error) or fault))
 
+    _TASKS[function.__name__] = answer
     return answer
 
 
@@ -372,15 +377,6 @@ def _close_what_is_forgotten() -> None:
         for name, run in known.items():
             if time.monotonic() > run.heard_at + run.silent_s:
                 close_lanes(name)
-
-
-_TASKS = {
-    task.__name__: task
-    for task in (
-        *(hello, probe, ask, open_lanes, check, start, measure),
-        *(machine, changed_files, hear, close_lanes),
-    )
-}
 
 
 class Desk:

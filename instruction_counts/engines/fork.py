@@ -617,7 +617,7 @@ class ForkEngine:
                 "Address randomisation cannot be turned off here (setarch -R is refused): "
                 "counts may differ from run to run, mostly by less than 0.1%."
             )
-        if not self._processes.has_links:
+        if self._processes.links is None:
             self._notice(
                 f'Build "{self._facts.build.name}" cannot be started through links: its counts may '
                 "differ from those of a copy at another path, mostly by less than 1%."

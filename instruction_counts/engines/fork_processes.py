@@ -44,7 +44,8 @@ class ForkProcesses:
         self, facts: BuildFacts, profile: Profile, folder: Path, libraries: Sequence[Path]
     ) -> None:
         self._facts, self._profile = facts, profile
-        self._links = facts.links(_PADDING * profile.layout)
+        self.links = facts.links(_PADDING * profile.layout)
+        """None where the length of the build's own path takes part in what is counted."""
         self._folder, self._libraries = folder, libraries
         # Ours have no version in their names.
         self._stand_ins = [path for path in libraries if path.suffix != ".so"]
@@ -69,7 +70,7 @@ class ForkProcesses:
         folder = self._folder_of(role, prepared_by)
         rehearsed = self._folder_of(TIMES, prepared_by) / _REHEARSAL
         # By the name under which it is preloaded, or there would be two of it, with counters each.
-        links = self._links
+        links = self.links
         serve = {
             "task": "serve",
             "role": TIMES if role == TIMES else COUNTS,
@@ -106,14 +107,9 @@ class ForkProcesses:
             told=lambda text: text if links is None else links.told(text, folder),
         )
 
-    @property
-    def has_links(self) -> bool:
-        """Whether the length of the build's own path takes no part in what is counted."""
-        return self._links is not None
-
     def _fill(self, folder: Path, role: str) -> None:
-        if self._links is not None:
-            self._links.make(folder)
+        if self.links is not None:
+            self.links.make(folder)
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(COUNTED[0], folder / "worker.py")
         for path in (*COUNTED[1:], *modules_of_servers(counting=role != TIMES), *self._libraries):
@@ -159,12 +155,12 @@ class ForkProcesses:
         self, folder: Path, extra: Mapping[str, str], command: tuple[str, ...]
     ) -> WorkerProcess:
         build, interpreter = self._facts.build, self._facts.interpreter
-        if self._links is not None:
-            build = self._links.linked(build, folder)
+        if self.links is not None:
+            build = self.links.linked(build, folder)
             interpreter = str(build.python)
         variables = environment(build, {**extra, **self._perturbation()})
-        if self._links is not None:
-            variables = self._links.through(variables, folder)
+        if self.links is not None:
+            variables = self.links.through(variables, folder)
         prefix = (*on_one_core(), *without_aslr(), *command)
         # Not as a script: that would put its absolute path into the process.
         script = ("-c", "exec(compile(open('worker.py').read(), 'worker.py', 'exec'))")

@@ -304,48 +304,33 @@ def test_values_of_any_type_are_accepted_or_a_definition_error(
 
 
 @pytest.mark.parametrize(
-    ("subject", "field"),
+    ("stated", "field"),
     [
-        ("torch.add", "subject"),
-        (Operator(""), "subject.name"),
-        (Operator("a", category=1), "subject.category"),
-        (Operator("a", shapes={1: (2,)}), "subject.shapes"),
-        (Operator("a", shapes={"x": (-1,)}), "subject.shapes"),
-        (Operator("a", dtype=""), "subject.dtype"),
-        (Layer(3), "subject.type"),
-        (Layer("add", [Use("Net", "a")]), "subject.uses"),
-        (Layer("add", (Use("", "a"),)), "subject.uses[0].model"),
-        (Layer("add", (Use("Net", "a"), Use("Net", None))), "subject.uses[1].path"),
-        (Layer("add", (Use("Net", "a", 0),)), "subject.uses[0].count"),
+        ({"subject": "torch.add"}, "subject"),
+        ({"subject": Operator("")}, "subject.name"),
+        ({"subject": Operator("a", category=1)}, "subject.category"),
+        ({"subject": Operator("a", shapes={1: (2,)})}, "subject.shapes"),
+        ({"subject": Operator("a", shapes={"x": (-1,)})}, "subject.shapes"),
+        ({"subject": Operator("a", dtype="")}, "subject.dtype"),
+        ({"subject": Layer(3)}, "subject.type"),
+        ({"subject": Layer("add", [Use("Net", "a")])}, "subject.uses"),
+        ({"subject": Layer("add", (Use("", "a"),))}, "subject.uses[0].model"),
+        ({"subject": Layer("add", (Use("Net", "a"), Use("Net", None)))}, "subject.uses[1].path"),
+        ({"subject": Layer("add", (Use("Net", "a", 0),))}, "subject.uses[0].count"),
+        ({"expected": [ExpectedTensor("y")]}, "expected"),
+        ({"expected": (ExpectedTensor("y"), "z")}, "expected"),
+        ({"expected": (ExpectedTensor("y"), ExpectedTensor("y"))}, "expected"),
+        ({"expected": (ExpectedTensor(""),)}, "expected[0].name"),
+        ({"expected": (ExpectedTensor("y"), ExpectedTensor("z", [2]))}, "expected[1].shape"),
+        ({"expected": (ExpectedTensor("y", (2.0,)),)}, "expected[0].shape"),
+        ({"expected": (ExpectedTensor("y", sum=float("nan")),)}, "expected[0].sum"),
+        ({"expected": (ExpectedTensor("y", sum=10**400),)}, "expected[0].sum"),
+        ({"expected": (ExpectedTensor("y", tolerance=-1),)}, "expected[0].tolerance"),
     ],
 )
-def test_a_mistake_in_a_subject_names_its_field(subject: Any, field: str) -> None:
+def test_a_mistake_in_what_is_stated_names_its_field(stated: dict[str, Any], field: str) -> None:
     """In groups and explicit cases alike."""
-    refused("subject", subject, field)
-
-
-def refused(name: str, value: Any, field: str) -> None:
-    """Hold that both constructors refuse a value, naming a field."""
     for build in (GroupedStmts, TimerArgs):
         with pytest.raises(DefinitionError) as caught:
-            build("x", **{name: value})
+            build("x", **stated)
         assert field == caught.value.field
-
-
-@pytest.mark.parametrize(
-    ("expected", "field"),
-    [
-        ([ExpectedTensor("y")], "expected"),
-        ((ExpectedTensor("y"), "z"), "expected"),
-        ((ExpectedTensor("y"), ExpectedTensor("y")), "expected"),
-        ((ExpectedTensor(""),), "expected[0].name"),
-        ((ExpectedTensor("y"), ExpectedTensor("z", [2])), "expected[1].shape"),
-        ((ExpectedTensor("y", (2.0,)),), "expected[0].shape"),
-        ((ExpectedTensor("y", sum=float("nan")),), "expected[0].sum"),
-        ((ExpectedTensor("y", sum=10**400),), "expected[0].sum"),
-        ((ExpectedTensor("y", tolerance=-1),), "expected[0].tolerance"),
-    ],
-)
-def test_a_mistake_in_what_is_expected_names_its_field(expected: Any, field: str) -> None:
-    """In groups and explicit cases alike."""
-    refused("expected", expected, field)

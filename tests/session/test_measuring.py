@@ -243,19 +243,6 @@ def recording(recorder: FakeRecorder, clock: Callable[[], float] = lambda: 0.0) 
     return Recording(7, recorder, Silent(), clock)
 
 
-def test_what_could_not_be_stored_is_stored_with_the_next_case() -> None:
-    """Once that is possible."""
-    recorder = FakeRecorder(lambda _: False)
-    held = recording(recorder)
-    before = [held.add(record) for record in RECORDS[:2]]
-    recorder.accepts = lambda _: True
-    after = held.add(RECORDS[2])
-
-    assert [{}, {}] == before
-    assert 3 == len(after)
-    assert {"a", "b", "c"} == set(recorder.kept)
-
-
 def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
     """Those that are measured after it are stored one case later."""
     recorder = FakeRecorder(lambda name: name != "b")

@@ -59,14 +59,14 @@ class WarmServers:
         notice: Callable[[str], None],
     ) -> None:
         self._order = holder.Order(
-            attrs.evolve(facts, files={}),
+            facts,
             attrs.evolve(profile, callgrind_out=None),
             tuple(map(str, libraries)),
             str(channel.place_of(facts.build, profile)),
             keep_s,
         )
         self._place = Path(self._order.place)
-        self._files, self._notice = facts.files, notice
+        self._notice = notice
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._hello: dict[str, Any] = {}
@@ -138,7 +138,7 @@ class WarmServers:
             connection = channel.connected(self._place)
             channel.send(connection, {"do": "hello", "stay": True})
             self._hello = channel.receive(connection)
-            expected = "ok", channel.digest_of(self._files)
+            expected = "ok", channel.digest_of(self._order.facts.files)
             if (self._hello["status"], self._hello["files"]) == expected:
                 return connection
             connection.close()
@@ -149,11 +149,10 @@ class WarmServers:
     def _start(self) -> None:
         _make_room()
         self._place.unlink(missing_ok=True)
-        told = {"order": cattrs.unstructure(self._order), "files": self._files}
         with self._place.with_suffix(".log").open("wb") as log:
             subprocess.run(
                 [sys.executable, "-m", holder.__name__],
-                input=json.dumps(told).encode(),
+                input=json.dumps(cattrs.unstructure(self._order)).encode(),
                 stdout=log,
                 stderr=log,
                 cwd=Path(instruction_counts.__file__).parents[1],

@@ -277,10 +277,7 @@ def _memory_below(pid: int) -> int:
 
 def main() -> None:
     """Hold the servers that the standard input asks for."""
-    told = json.load(sys.stdin)
-    files = {path: (size, time_ns) for path, (size, time_ns) in told["files"].items()}
-    order = cattrs.structure(told["order"], Order)
-    order = attrs.evolve(order, facts=attrs.evolve(order.facts, files=files))
+    order = cattrs.structure(json.load(sys.stdin), Order)
     place = Path(order.place)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with channel.named(place) as name:
