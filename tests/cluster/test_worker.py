@@ -29,7 +29,7 @@ from tests.fakes import make_order
 from tests.waiting import comes_true
 
 BUILD = Build("default", sys.executable)
-WANTED = Wanted("a run", "slow", (BUILD,), Profile(), 60.0, jobs=1)
+WANTED = Wanted("a run", "slow", (BUILD,), Profile(), 600.0, jobs=1)
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_lanes_end_when_their_controller_is_not_heard_of() -> None:
     """One that was killed says nothing, and no server stays behind."""
     worker.open_lanes(dumps(attrs.evolve(WANTED, silent_s=0.1)))
 
-    assert comes_true(lambda: not worker._RUNS, within_s=60)
+    assert comes_true(lambda: not worker._RUNS)
     assert "this worker has closed the lanes of this run" == measured(make_order("add")).error
 
 
