@@ -73,8 +73,10 @@ def progress(total: int) -> Iterator[Progress]:
     from rich import progress as bars  # noqa: PLC0415 - start-up
     from rich.table import Column  # noqa: PLC0415 - start-up
 
+    from instruction_counts.report.format import plural  # noqa: PLC0415 - start-up
+
     with bars.Progress(
-        bars.TextColumn("{task.total:.0f} cases"),
+        bars.TextColumn(plural(total, "case")),
         bars.BarColumn(bar_width=16),
         bars.TextColumn("{task.completed:.0f} done · {task.fields[failed]} failed"),
         bars.TimeRemainingColumn(),

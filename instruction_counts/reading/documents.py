@@ -162,7 +162,7 @@ def _of_json(start: Node, text: str) -> Node:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
         place = attrs.evolve(start, places={(): (error.lineno, error.colno)})
-        raise place.unlike("JSON", error.msg) from error
+        raise place.unlike("JSON", error.msg if text.strip() else "nothing") from error
     except RecursionError as error:
         raise _too_deep(start, _DEEPEST_IN_JSON) from error
     except ValueError as error:  # more digits than Python reads, among others

@@ -10,6 +10,7 @@ import attrs
 from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
+from instruction_counts.analysis.verdicts.sides import fact_name
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
@@ -213,7 +214,10 @@ def baseline_document(baseline: Baseline) -> Document:
         known = case.metrics.get(ALLOCATIONS.name, ""), case.noise_floor
         rows.append(Row([name_of(key), count, *known, case.layouts or "not known"], key.title))
     head = attrs.asdict(baseline.head).items()
-    facts = (Row([name.replace("_", " "), str(value or "none")]) for name, value in head)
+    facts = (
+        Row([fact_name(name), "none" if value in {None, ""} else str(value)])
+        for name, value in head
+    )
     return Document(
         "baseline",
         facts=Table("facts", "", [Column("fact", ""), Column("value", "")], facts),

@@ -48,6 +48,18 @@ def test_progress_on_a_terminal_is_a_line_in_its_place(monkeypatch: pytest.Monke
         assert text in shown
 
 
+def test_progress_counts_one_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one cases."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with console.progress(1):
+        pass
+
+    assert "1 case " in terminal.getvalue()
+
+
 def test_a_narrow_terminal_cuts_the_name_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing else of the line."""
     shown = on_terminal(monkeypatch, 80, make_order("Top", "a long name " * 10))

@@ -73,7 +73,7 @@ TRAILING_COMMA = (
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "a.json:1:1: $\n  found     Expecting value\n  expected  JSON"),
+        ("", "a.json:1:1: $\n  found     nothing\n  expected  JSON"),
         ("[1,\n2,]", TRAILING_COMMA),
         ("[1\n2]", "a.json:2:1: $\n  found     Expecting ',' delimiter"),
         ('{"a" 1}', "a.json:1:6: $\n  found     Expecting ':' delimiter"),

@@ -26,7 +26,7 @@ from instruction_counts.report.run import (
     run_document,
     statements_document,
 )
-from tests.builders import counted
+from tests.builders import costs_of, counted
 from tests.fakes import OK, failed, make_record, make_run
 
 
@@ -250,6 +250,13 @@ Instructions per iteration (~: inexact), median time ± interquartile range
 """.splitlines()
         == statements_shown(ADD)
     )
+
+
+def test_a_statement_that_costs_nothing_spends_it_nowhere() -> None:
+    """What is left of the loop around it is less than one instruction."""
+    nothing = make_record("pass", outcome=counted(0, functions=costs_of({"f": 1}, runs=5)))
+
+    assert not any(line.startswith("most in") for line in statements_shown(nothing))
 
 
 def test_several_statements_stand_beside_each_other() -> None:

@@ -484,7 +484,7 @@ def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1:1: \\$\n  found     Expecting value\n  expected  JSON"),
+        ("", "1:1: \\$\n  found     nothing\n  expected  JSON"),
         ('{"version": 2}', "found     2 .*\n  expected  1, the only supported version\n.*--state"),
         ('{"version": 1, "state": {"watched": "w", "more": 1}}', 'state.more\n.*a field "more"'),
     ],

@@ -173,12 +173,13 @@ def beside(records: Sequence[Record]) -> tuple[MeasuredStatement, ...]:
     """The statements of ``records``, which hold their details, in their order."""
     statements = []
     for number, record in enumerate(records):
-        places = difference(None, record.outcome.functions, with_calls=False).functions[:3]
+        changes = difference(None, record.outcome.functions, with_calls=False).functions
+        places = [change for change in changes if round(change.delta)][:3]
         judged = None
         if number:  # as between two builds; that they are other code and of other modes is meant
             key = attrs.asdict(record.key, recurse=False)
             base = attrs.evolve(records[0], **key, definition_hash=record.definition_hash)
             judged = judge(record.key, base, record)
             judged = attrs.evolve(judged, causes=causes_of(judged))
-        statements.append(MeasuredStatement(record, places, judged))
+        statements.append(MeasuredStatement(record, tuple(places), judged))
     return tuple(statements)

@@ -123,6 +123,11 @@ class Disagreement:
         return f"{self.name} {self.base or 'none'} → {self.new or 'none'}"
 
 
+def fact_name(field: str) -> str:
+    """What reports call a field of a fingerprint: ``C library`` for ``libc``."""
+    return _NAMES.get(field, field.replace("_", " "))
+
+
 def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
     """What differs: first the engine, then the fields of the fingerprints in their order."""
     if base.engine != new.engine:
@@ -133,7 +138,7 @@ def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
         if before == after or unknown or field.name in _NOT_SHOWN:
             continue
         yield Disagreement(
-            _NAMES.get(field.name, field.name.replace("_", " ")),
+            fact_name(field.name),
             str(before),
             str(after),
             prevents=field.name in _IN_THE_WAY,

@@ -285,7 +285,6 @@ def main() -> None:
     listener.listen(64)
     if os.fork():  # whoever started it waits for this, and for nothing else
         os._exit(0)
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
     libraries = tuple(map(Path, order.libraries))
     with WorkFolder() as folder:
         processes = ForkProcesses(order.facts, order.profile, folder, libraries)

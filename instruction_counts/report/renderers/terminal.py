@@ -83,7 +83,7 @@ def _wrapped(texts: Sequence[Line], width: int) -> Iterator[Text]:
         if line.clipped and cell_len(text) > room:
             whole = set_cell_size(text, room - 1).rstrip()
             parts, separator, _ = whole.rpartition("; ")
-            text = f"{parts}; …" if separator else f"{whole}…"
+            text = f"{parts}; …" if separator else f"{whole.removesuffix(';')}…"
         is_whole = line.role in {Role.WARNING, Role.BAD}
         for part in [text] if is_whole else _broken(text, room):
             yield Text(" " * line.indent + part, style=style)

@@ -248,6 +248,13 @@ def test_a_long_line_goes_on_where_it_began() -> None:
     assert all(len(line) <= 40 for line in found)
 
 
+def test_a_clipped_line_loses_the_separator_that_it_would_end_with() -> None:
+    """It lies where the line is cut."""
+    notes = (Line("Module._call_impl  32 → 37 ops; more", clipped=True),)
+
+    assert "Module._call_impl  32 → 37 ops…\n" == terminal.render(Document("x", notes=notes), 32)
+
+
 def test_a_long_title_is_wrapped_whatever_it_says() -> None:
     """Also that of what got worse, whose lines stay whole."""
     lines = shown(attrs.evolve(WORSE, remark="word " * 12), 40)
