@@ -13,7 +13,7 @@ import numpy.typing as npt
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import AutogradMode
 from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts, Metric
-from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.domain.records import Identity, Record
 from instruction_counts.sources.operators.sizes import LEAST_POINTS
 
@@ -33,16 +33,13 @@ class Metrics:
     """Of the eager Python case: what is allocated and computed is the same in every language."""
 
     @property
-    def backward_instructions(self) -> int | None:
-        """None where either was not counted."""
-        counted = self.forward.outcome.instructions, self.both and self.both.instructions
-        return counted[1].per_run - counted[0].per_run if counted[0] and counted[1] else None
-
-    @property
-    def backward_exact(self) -> bool:
-        """Whether both counts are exact."""
-        outcomes = (self.forward.outcome, self.both)
-        return all(found and found.instructions and found.instructions.exact for found in outcomes)
+    def backward(self) -> Instructions | None:
+        """Exact where both counts are; None where either was not counted."""
+        alone = self.forward.outcome.instructions
+        both = None if self.both is None else self.both.instructions
+        if alone is None or both is None:
+            return None
+        return Instructions(both.per_run - alone.per_run, both.exact and alone.exact, ())
 
     @property
     def backward_s(self) -> float | None:

@@ -20,8 +20,7 @@ from instruction_counts.cli.options import FILE, flag, limit_option, only_build,
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.gate.gate import FailOn
-from instruction_counts.gate.limits import Limits
+from instruction_counts.gate.limits import FailOn, Limits
 from instruction_counts.report.gate import check_document
 from instruction_counts.session.checking import Check, check_side
 from instruction_counts.session.sides import LazyStore

@@ -19,8 +19,7 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import CYCLES
-from instruction_counts.gate.gate import FailOn, apply_limits
-from instruction_counts.gate.limits import Limits
+from instruction_counts.gate.limits import FailOn, Limits, apply_limits
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.gate import case_tests, limits_block
 from instruction_counts.session.comparing import compare_sides

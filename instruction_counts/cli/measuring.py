@@ -36,8 +36,7 @@ from instruction_counts.domain.shards import Shard
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.registry import DEFAULT, engines, require_profile
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
-from instruction_counts.gate.gate import FailOn
-from instruction_counts.gate.limits import read_limits
+from instruction_counts.gate.limits import FailOn, read_limits
 from instruction_counts.session.build_series import check_build_command
 from instruction_counts.session.builds import METRICS, MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest

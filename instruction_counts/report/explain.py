@@ -352,7 +352,7 @@ def _item(
 
 
 def _profiles(explained: Explained) -> dict[str, Any]:
-    """Flame graphs of base, new, what grew and what shrank; of one side alone, its own."""
+    """Flame graphs of base and new; of one side alone, its own."""
     found = speedscope(explained.key.title, explained.difference)
     return found if _is_pair(explained) else {**found, "profiles": found["profiles"][1:2]}
 

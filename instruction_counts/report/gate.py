@@ -15,7 +15,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
-from instruction_counts.gate.gate import CHECK_VERSION, Finding, Gate, Level
+from instruction_counts.gate.limits import CHECK_VERSION, Finding, Gate, Level
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
 from instruction_counts.report.cases import name_of

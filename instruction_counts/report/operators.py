@@ -150,8 +150,7 @@ def _costs(metrics: Metrics) -> Iterator[Cell]:
     record = metrics.forward
     yield fmt.count_cell(record.outcome.instructions)
     yield fmt.time_cell(record.outcome.times)
-    backward = metrics.backward_instructions
-    yield Cell(_known(backward), approximate=backward is not None and not metrics.backward_exact)
+    yield fmt.count_cell(metrics.backward) if metrics.backward else Cell("")
     yield Cell(_known(metrics.backward_s))
     is_python = record.language is Language.PYTHON and record.runtime is not RuntimeMode.JIT
     yield Cell(_known(metrics.used.get(PEAK_BYTES.name) if is_python else None))

@@ -195,18 +195,13 @@ def _role_of(outcome: Outcome) -> Role:
     return Role.WARNING if outcome.status is Status.SKIPPED else Role.BAD
 
 
-def problems(run: Run) -> Iterator[Line]:
-    """A line for each case without a result, except those that a time budget skipped."""
+def doubts(run: Run) -> Iterator[Line]:
+    """A line for each case without a result, for each doubt, and for what a time budget skipped."""
     for record in run.cases:
         outcome = record.outcome
         if outcome.failure is not None and not outcome.skipped_by_budget:
             said = f"{_title(run, record)}: {outcome.failure.summary}"
             yield Line(f"{outcome.status.value}  {said}", _role_of(outcome))
-
-
-def doubts(run: Run) -> Iterator[Line]:
-    """A line for each case that failed, for each doubt, and for what a time budget skipped."""
-    yield from problems(run)
     for name, files in run.changed_files.items():
         text = f'note  files of build "{name}" changed during the run: {files.summary}'
         yield Line(text, Role.WARNING)

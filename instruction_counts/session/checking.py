@@ -19,8 +19,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
-from instruction_counts.gate.gate import FailOn, Gate, apply_limits, exceeded_in
-from instruction_counts.gate.limits import Limits
+from instruction_counts.gate.limits import FailOn, Gate, Limits, apply_limits, exceeded_in
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import (
     Compared,

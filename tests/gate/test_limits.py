@@ -1,13 +1,33 @@
-"""Limits: which one holds for a case, and what a file may say."""
+"""Limits: which one holds, what a file may say, and what exceeds one without flickering."""
 
+import gzip
+import itertools
+import json
 from pathlib import Path
 
+import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
-from instruction_counts.gate.limits import Allowed, Limits, Rule, read_limits
-from tests.builders import key
+from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.gate.limits import (
+    Allowed,
+    FailOn,
+    Level,
+    Limits,
+    Rule,
+    apply_limits,
+    exceeded_in,
+    read_limits,
+)
+from instruction_counts.report.gate import check_values
+from tests.builders import comparison, counted, cpp, difference, key
+from tests.fakes import paired_times
 
 FILE = """\
 default: {soft: 0.1%, hard: "0.5%,100"}
@@ -102,3 +122,191 @@ def test_a_rule_that_matches_no_case_is_known() -> None:
     used, mistyped = Rule(only="Group/*", hard=NEVER), Rule(only="Grupp/*", hard=NEVER)
 
     assert (mistyped,) == Limits(limits=(used, mistyped)).unused([key("Group", "add")])
+
+
+# What exceeds a limit
+
+BASE = 10_000
+HARD = 100
+LIMITS = Limits(Allowed(soft=Effect(absolute=20), hard=Effect(absolute=HARD)))
+OTHERS = [verdict for verdict in Verdict if verdict is not Verdict.WORSE]
+
+
+def level(change: int, *, noise: int = 0, limits: Limits = LIMITS, known: bool = False) -> Level:
+    """What becomes of a case that got worse by ``change``."""
+    compared = difference(BASE, BASE + change, noise=noise)
+    before = frozenset([compared.key] if known else [])
+    return apply_limits(comparison(compared), limits, exceeded_before=before).findings[0].level
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (20, Level.WITHIN),
+        (21, Level.SOFT),
+        (100, Level.SOFT),
+        (101, Level.EDGE),
+        (110, Level.EDGE),
+        (111, Level.FAILS),
+    ],
+)
+def test_a_hard_limit_is_exceeded_beyond_the_noise(change: int, expected: Level) -> None:
+    """Between the limit and the noise above it, it is reported and does not fail.
+
+    What was failing fails until it is within its limit: the band is on the way up only.
+    """
+    assert expected is level(change, noise=10)
+    assert (change > HARD) is (level(change, noise=10, known=True) is Level.FAILS)
+
+
+@given(st.integers(0, 300), st.lists(st.fractions(0, 1), min_size=1, max_size=30), st.data())
+def test_repeated_checks_do_not_flicker(
+    noise: int, wobble: list[float], data: st.DataObject
+) -> None:
+    """Counts that wobble within the noise change the verdict once at most, and then for good."""
+    lowest = data.draw(st.integers(1, 600))
+    known, verdicts = False, []
+    for share in wobble:
+        known = level(lowest + int(noise * share), noise=noise, known=known) is Level.FAILS
+        verdicts.append(known)
+
+    assert [verdict for verdict, _ in itertools.groupby(verdicts)] in (
+        [True],
+        [False],
+        [False, True],
+    )
+
+
+@pytest.mark.parametrize("verdict", OTHERS)
+def test_only_what_got_worse_exceeds_a_limit(verdict: Verdict) -> None:
+    """Wins never fail, and neither does what the comparison does not take for a change."""
+    compared = difference(BASE, 2 * BASE, verdict=verdict)
+
+    assert not apply_limits(comparison(compared), LIMITS).fails
+
+
+DIFFERS = difference(BASE, 9000, verdict=Verdict.INCOMPARABLE)
+OTHER_CODE = attrs.evolve(DIFFERS, reason=Reason.DEFINITION_CHANGED)
+NOT_COUNTED = attrs.evolve(
+    *(DIFFERS,), new=cpp("add", outcome=Outcome(Status.OK)), reason=Reason.NOT_COUNTED
+)
+OTHER_OUTPUT = attrs.evolve(DIFFERS, reason=Reason.OUTPUT_DIFFERS)
+FAILED = attrs.evolve(NOT_COUNTED, verdict=Verdict.FAILED, reason=Reason.FAILED_IN_NEW)
+ADDED = Difference(key("add"), None, None, Verdict.ADDED, Reason.ONLY_IN_NEW)
+MISSING = attrs.evolve(ADDED, verdict=Verdict.MISSING, reason=Reason.ONLY_IN_BASE)
+
+
+@pytest.mark.parametrize(
+    ("compared", "by_default", "failing"),
+    [
+        (ADDED, Level.UNGUARDED, {"fail_on_added"}),
+        (MISSING, Level.UNGUARDED, {"fail_on_missing"}),
+        # Else any edit would take a case out of the gate.
+        (OTHER_CODE, Level.UNGUARDED, {"fail_on_added"}),
+        (NOT_COUNTED, Level.UNGUARDED, {"fail_on_missing"}),
+        (OTHER_OUTPUT, Level.SOFT, {"fail_on_output"}),
+        (FAILED, Level.UNGUARDED, set()),
+    ],
+)
+def test_what_has_no_two_counts_is_reported(
+    compared: Difference, by_default: Level, failing: set[str]
+) -> None:
+    """It fails where that is asked for, as it is of outputs unless they are exempted."""
+    assert Limits().fail_on_output
+    for name in ("fail_on_added", "fail_on_missing", "fail_on_output"):
+        limits = Limits(**{"fail_on_output": False, name: True})
+        expected = Level.FAILS if name in failing else by_default
+        assert expected is apply_limits(comparison(compared), limits).findings[0].level
+
+
+def test_without_limits_whatever_got_worse_fails_and_with_never_nothing() -> None:
+    """By a single instruction, whatever the noise: the verdict has seen to that."""
+    assert Level.FAILS is level(1, noise=100, limits=Limits())
+    assert Level.WITHIN is level(10**9, limits=Limits(Allowed(hard=NEVER)))
+
+
+# As JSON
+
+HUNDRED = Limits(Allowed(hard=Effect(absolute=100)))
+CASES = (
+    difference(1000, 2000, label="fails"),
+    difference(1000, 1050, label="within"),
+    OTHER_OUTPUT,
+)
+
+
+def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
+    """And not what failed for another reason."""
+    path = tmp_path / "check.json"
+    values = check_values(apply_limits(comparison(*CASES), HUNDRED))
+    path.write_text(json.dumps(values))
+    (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
+
+    assert {key("fails")} == exceeded_in(path)
+    assert {key("fails")} == exceeded_in(tmp_path / "check.json.gz")
+    assert frozenset() == exceeded_in(tmp_path / "the first has none.json")
+
+
+@pytest.mark.parametrize("verdict", OTHERS)
+def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) -> None:
+    """Else a crash in between would launder what exceeded its limit; the rest is forgotten."""
+    path = tmp_path / "check.json"
+    was_compared = verdict in {Verdict.SAME, Verdict.BETTER}
+    compared = difference(1000, 1000 if was_compared else 1101, label="a", verdict=verdict)
+    gate = apply_limits(comparison(compared), HUNDRED, exceeded_before={compared.key})
+    path.write_text(json.dumps(check_values(gate)))
+
+    assert (set() if was_compared else {compared.key}) == exceeded_in(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "expected  a mapping\n.*--previous expects"),
+        ('{"check_version": 2}', "found     2 .*\n  expected  1, the only supported version"),
+        ('{"check_version": 1}', 'expected  a field "cases"'),
+        ('{"check_version": 1, "cases": [{}]}', '.cases.0.\n.*\n  expected  a field "label"'),
+    ],
+)
+def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    """A damaged state does not pass for an empty one."""
+    path = tmp_path / "check.json"
+    path.write_text(text)
+
+    with pytest.raises(DataError, match=message):
+        exceeded_in(path)
+
+
+def timed(ratio: float) -> Difference:
+    """A case of the same count whose times in turns have this ratio."""
+    paired = attrs.evolve(paired_times((ratio,) * 5), base="default", new="default")
+    outcome = counted(BASE, times_s=(1e-6,), paired=paired)
+    return difference(outcome, outcome, verdict=Verdict.SAME)
+
+
+def estimated(cycles: int) -> Difference:
+    """A case of the same count that had 1,000 estimated cycles, and has so many."""
+    base, new = (counted(BASE, cycles=EstimatedCycles("a", (each,) * 3)) for each in (1000, cycles))
+    return difference(base, new, verdict=Verdict.SAME)
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "compared", "expected"),
+    [
+        (FailOn.SLOWER, timed(1.05), Level.FAILS),
+        (FailOn.SLOWER, timed(0.95), Level.FINE),
+        (FailOn.REGRESSION, timed(1.05), Level.FINE),
+        (FailOn.ANY, timed(1.05), Level.FINE),
+        (FailOn.CYCLES, estimated(1100), Level.FAILS),
+        (FailOn.CYCLES, estimated(900), Level.FINE),
+        (FailOn.REGRESSION, estimated(1100), Level.FINE),
+        (FailOn.SLOWER, estimated(1100), Level.FINE),
+    ],
+)
+def test_what_is_slower_or_has_more_cycles_fails_where_that_is_asked_for(
+    fail_on: FailOn, compared: Difference, expected: Level
+) -> None:
+    """Never by default: times are times of one machine, and cycles an estimate."""
+    gate = apply_limits(comparison(compared), None, fail_on)
+
+    assert [expected] == [finding.level for finding in gate.findings]

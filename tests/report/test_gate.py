@@ -7,8 +7,7 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import accept
-from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.limits import Limits, Rule
+from instruction_counts.gate.limits import FailOn, Gate, Limits, Rule, apply_limits
 from instruction_counts.report import gate as report
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import junit, terminal
