@@ -40,12 +40,18 @@ _OPTIONS = (
     device("--device", "Where the tensors are; the code knows it as device."),
 )
 _CODE = ("stmts", "setup", "global_setup")
+_FROM_PYTHON = frozenset({"torchscript", "compiled", "exported"})
+"""Runtimes that are made of a statement in Python, also where C++ calls them."""
 
 
 def _statements(**given: Any) -> Statements:
-    """The statements; what belongs to C++ is refused where there is none."""
+    """The statements; what belongs to one language alone is refused for the other."""
     if given["global_setup"] and not given["is_cpp"]:
         raise UsageError("--global-setup is for C++", "Give --cpp, or drop it.")
+    if given["is_cpp"] and (made := _FROM_PYTHON.intersection(given["runtimes"])):
+        raise UsageError(
+            f"--runtime {min(made)} needs a statement in Python", "Drop --cpp, or --runtime."
+        )
     number = sum(given[name].count(_STDIN) for name in _CODE)
     if number > 1:
         raise UsageError("standard input can be read once", 'Give "-" only once.')

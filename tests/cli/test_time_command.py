@@ -82,6 +82,10 @@ def test_a_dash_is_standard_input() -> None:
     ("args", "message"),
     [
         (("x", "--global-setup", "#include <map>"), r"--global-setup is for C\+\+"),
+        (
+            ("x", "--cpp", "--runtime", "compiled"),
+            "--runtime compiled needs a statement in Python",
+        ),
         (("-", "-s", "-"), "standard input can be read once"),
         (("-",), "not UTF-8 text"),
     ],
