@@ -194,7 +194,7 @@ def tally(comparison: Comparison) -> Line:
     parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict]]
     mean = _geometric_mean(comparison.differences)
     if mean is not None and any(difference.change for difference in comparison.differences):
-        parts.append(f"in all {relative(mean)}")
+        parts.append(f"in all {relative(round(mean, 4))}")
     number = plural(len(comparison.differences), "case")
     return Line(f"{number}: {' · '.join(parts) or 'nothing to compare'}", Role.STRONG)
 

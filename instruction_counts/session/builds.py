@@ -319,6 +319,6 @@ def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
     name = "" if facts.build.name == DEFAULT_NAME else f"{facts.build.name}: "
     return (
         f"{name}torch {fingerprint.torch} · Python {fingerprint.python} · "
-        f"{fingerprint.valgrind or 'no valgrind'} · {lanes} worker{'' if lanes == 1 else 's'} · "
-        f"hermetic v{fingerprint.profile_version} · engine {engine}"
+        f"{fingerprint.valgrind or 'no valgrind'} · {lanes} worker{'' if lanes == 1 else 's'}"
+        f"{'' if engine == DEFAULT else f' · engine {engine}'}"
     )

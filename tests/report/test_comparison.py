@@ -53,6 +53,14 @@ CASES = (
 )
 
 
+def test_changes_that_come_to_nothing_in_all_are_none() -> None:
+    """And not ``-0.00%``."""
+    changes = [(100_000, 99_999), (100, 100)]
+    cases = [difference(*counts, verdict=Verdict.SAME, label=str(counts)) for counts in changes]
+
+    assert "2 cases: 2 same · in all 0%" in shown(comparison(*cases))
+
+
 def test_a_release_is_the_answer_its_causes_and_a_line_a_case() -> None:
     """Causes are counted once, and called by letters below; the last line is what to type next."""
     lines = shown(comparison(*CASES))
