@@ -46,10 +46,10 @@ _KNOWN = {
     (3, 14): Facts(384, 0xFFFC),
 }
 
-LEAST_REFERENCES_OF_STATIC, MOST_REFERENCES_OF_STATIC = 500_000_000, 1 << 33
+LEAST_REFERENCES_OF_STATIC = 500_000_000
 """Objects that are part of the interpreter count no references: ``_PyObject_IMMORTAL_REFCNT`` in
 ``Include/internal/pycore_object.h`` (3.10, 3.11), ``_Py_IMMORTAL_REFCNT`` in ``Include/object.h``,
-from 3.14 ``Include/refcount.h``. Each is in this range; 3.9 has none."""
+from 3.14 ``Include/refcount.h``. Each is larger; 3.9 has none."""
 
 
 def facts() -> Optional[Facts]:

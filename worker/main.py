@@ -1,6 +1,6 @@
 """Counts what it is told, in the interpreter of the build under test, and loads what else is asked.
 
-A process that counts executes this file and, beside it, `method_cache`, `cpython`, `names`, and for
+A process that counts executes this file and, beside it, `method_cache`, `cpython`, and for
 some cases `compiled` or `once`. An edit of these can move counts, so their digest is part of each
 fingerprint. Every other module here holds tasks that never run where instructions are counted: it
 is loaded when a task of it is asked for, in a process that takes none.
@@ -328,9 +328,8 @@ class Shim:
         # an object of whatever is in the return register.
         holding_gil = ctypes.PyDLL(path)
         self.count_hooks = (holding_gil.steady_count_begin, holding_gil.steady_count_end)
-        # What steadies Python: the cache where cases are counted, and names that stay in place.
+        # What steadies Python where cases are counted.
         self.method_cache: Any = None
-        self.names: List[str] = []
         self.stand_ins: Sequence[str] = ()
         self.on_device: List[Any] = []
         self.holds_counters = False
@@ -442,7 +441,6 @@ def _made_ready(request: Message, shim: Shim) -> Message:
             raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
         facts = _module_beside("cpython").facts()
         method_cache = _module_beside("method_cache")
-        shim.names = method_cache.place(_module_beside("names").NAMES)
     else:
         for name in request["modules"]:
             neighbour(name)  # for the children

@@ -6,8 +6,8 @@ look-ups that share a slot evict each other in each iteration, and cost some hun
 each time: by chance, since versions are handed out in the order of first use, and addresses are the
 allocator's. A type whose version is withdrawn (``PyType_Modified``) gets another one at its next
 look-up, and with it other slots. So what is looked up is found out natively, and where it is
-counted, types that collide get new versions until none does. Two names of one type share a slot in
-all versions: names that are known to be looked up are placed, before anything else can make them.
+counted, types that collide get new versions until none does. Two names of one type that share a
+slot, as one pair in 4,096 does, share one in all versions: that is left as it is.
 
 A name can be made anew for each look-up (``PyObject_GetAttrString``). The table keeps it until
 another entry takes its slot, so the next one lies elsewhere and has another slot: one that frees
@@ -34,7 +34,6 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from .cpython import (
     ENTRY_WORDS,
     LEAST_REFERENCES_OF_STATIC,
-    MOST_REFERENCES_OF_STATIC,
     SLOTS,
     facts,
 )
@@ -76,25 +75,6 @@ _reference = ctypes.pythonapi.PyObject_SelfIter
 _reference.argtypes, _reference.restype = [ctypes.c_void_p], ctypes.py_object
 _type_modified = ctypes.pythonapi.PyType_Modified
 _type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
-
-
-def place(names: Sequence[str]) -> List[str]:
-    """Make the strings ``names`` where no two share a slot; to be kept until others hold them.
-
-    A string that is there already stays where it is. So do the interpreter's own strings, by which
-    it looks up some of these names.
-    """
-    placed, wanted = [], {*names}
-    taken = {address >> 3 & SLOTS - 1 for name, address in _own_strings() if name in wanted}
-    for name in names:
-        copies = []  # the next one lies elsewhere
-        for _ in range(_MOST_TRIES):
-            copies.append(_copy(name))
-            if id(copies[-1]) >> 3 & SLOTS - 1 not in taken:
-                break
-        placed.append(sys.intern(copies[-1]))
-        taken.add(id(placed[-1]) >> 3 & SLOTS - 1)
-    return placed
 
 
 class MethodCache:
@@ -293,25 +273,6 @@ def _classes() -> Sequence[type]:
                 found[id(each)] = each
                 waiting.append(each)
     return list(found.values())
-
-
-def _own_strings() -> Iterator[Tuple[str, int]]:
-    """The strings that are part of the interpreter beside ``None``, and where they lie.
-
-    Their type follows a number of references that no object in use has.
-    """
-    if _FACTS is None:
-        return
-    first, last = _mapped_around(id(None))
-    memory = ctypes.string_at(first, last - first)
-    type_of_strings = bytes(ctypes.c_uint64(id(str)))
-    at = memory.find(type_of_strings)
-    while at >= 8:
-        references = int.from_bytes(memory[at - 8 : at], sys.byteorder)
-        if at % 8 == 0 and LEAST_REFERENCES_OF_STATIC < references < MOST_REFERENCES_OF_STATIC:
-            text = ctypes.cast(first + at - 8, ctypes.py_object).value
-            yield text, first + at - 8
-        at = memory.find(type_of_strings, at + 1)
 
 
 def _offset_of(name: str) -> int:
