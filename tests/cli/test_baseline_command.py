@@ -252,7 +252,7 @@ def test_what_is_for_measuring_is_refused_for_stored_runs(
 def test_a_baseline_is_shown(place: Workplace) -> None:
     """Its build and its cases."""
     assert 0 == place.call("show", place.baseline, "--only", "*/tight")
-    assert ["libc", "glibc-2.36"] in [line.split() for line in place.shown.splitlines()]
+    assert ["C", "library", "glibc-2.36"] in [line.split() for line in place.shown.splitlines()]
     assert place.shown.endswith("1 case\n")
 
 
