@@ -319,6 +319,7 @@ class Shim:
         self.zero, self.reset = library.steady_zero, library.steady_reset
         self.order_blocks = library.steady_order_blocks
         self.clock_s = library.steady_clock_s
+        self.count_from = library.steady_count_from
         # Looked up here: in a child, the first look-up would take objects from free lists.
         self._fill_counters = library.steady_fill_counters
         self.drain_counters = library.steady_drain_counters
@@ -727,7 +728,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         else:
             shim.settle_interpreter(specialised=window >= len(pilot))
         if window == len(pilot) - 1:
-            per_run = shim.dump_total(request["base"], request["dumps"], len(pilot)) // pilot[-1]
+            per_run = shim.dump_total(request["base"], request["dumps"], 1) // pilot[-1]
             warm_up, unit = next(
                 (warm_up, unit)
                 for limit, warm_up, unit in request["schedule"]
@@ -753,6 +754,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 [shim.method_cache.watch, shim.begin_counting] if shim.starts_in_children else (),
             )
 
+    shim.count_from(ctypes.c_uint64(len(pilot) - 1))
     with shim.after_each_window(decide):
         _call_deeper(layout, run)
     first = len(pilot) + 1
@@ -761,10 +763,10 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         "windows": [
             {
                 "runs": lengths[number],
-                "dump": "%s.%d" % (dumps, number + 1),
+                "dump": "%s.%d" % (dumps, part),
                 "allocations": shim.allocations(number),
             }
-            for number in range(first, len(lengths))
+            for part, number in enumerate(range(first, len(lengths)), 3)
         ],
         "pid": os.getpid(),
         "runs": sum(lengths),

@@ -106,8 +106,8 @@ class MethodCache:
         each = round((_newest_version() - self._watched) / RUNS_WATCHED) if self._watched else 1
         names: Dict[type, Set[int]] = defaultdict(set)
         anew: List[Tuple[type, str]] = []
-        known = {*self._types, _CHANGED}
-        if self.can_move and any((row[0], row[1]) not in known for row in lookups):
+        looked_up = {(row[0], row[1]) for row in lookups} - {_CHANGED}
+        if self.can_move and not all(name in self._types for name in looked_up):
             self._types = _by_name(_classes())  # a setup can make types
         changed = {_address(row[2], row[3]) >> 3 for row in lookups if (row[0], row[1]) == _CHANGED}
         for module, qualified, name, offset in lookups:

@@ -588,6 +588,17 @@ def test_windows_count_what_is_in_them(build: Build, tmp_path: Path) -> None:
 
 
 @needs_valgrind
+def test_windows_before_the_first_that_counts_are_not_dumped(build: Build, tmp_path: Path) -> None:
+    """Nothing of them is in the next one's dump; their allocations are kept."""
+    folders = (tmp_path / "all", tmp_path / "fewer")
+    for folder in folders:
+        folder.mkdir()
+    printed, windows = windows_of(build("windows"), folders[0])
+    del windows["window 0"]
+    assert (printed, windows) == windows_of(build("windows"), folders[1], "from the second")
+
+
+@needs_valgrind
 def test_windows_beyond_the_last_slot_are_not_kept(build: Build, tmp_path: Path) -> None:
     """Of a hundred that are counted, 64 are dumped."""
     printed, windows = windows_of(build("windows"), tmp_path, "many")
