@@ -754,6 +754,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 [shim.method_cache.watch, shim.begin_counting] if shim.starts_in_children else (),
             )
 
+    # The first dump is that of the last pilot window, the second that of the warm-up.
     shim.count_from(ctypes.c_uint64(len(pilot) - 1))
     with shim.after_each_window(decide):
         _call_deeper(layout, run)
