@@ -319,7 +319,6 @@ class Shim:
         self.zero, self.reset = library.steady_zero, library.steady_reset
         self.order_blocks = library.steady_order_blocks
         self.clock_s = library.steady_clock_s
-        self.count_from = library.steady_count_from
         # Looked up here: in a child, the first look-up would take objects from free lists.
         self._fill_counters = library.steady_fill_counters
         self.drain_counters = library.steady_drain_counters
@@ -400,15 +399,24 @@ class Shim:
         self._library.steady_allocations(numbers)
         return numbers[0] > 0
 
-    def dump_total(self, base: int, prefix: str, number: int) -> int:
-        """Instructions of the calling thread in a dump, which lies below the folder ``base``."""
-        descriptor = self._library.steady_open_dump(base, prefix.encode(), ctypes.c_uint64(number))
-        with os.fdopen(descriptor, "rb") as stream:
-            return int(stream.read().rsplit(b"\ntotals: ", 1)[1].split(None, 1)[0])
+    def count_from(self, window: int, dumped: int, base: int, dumps: str) -> None:
+        """Count the windows from that one on, and dump those from ``dumped`` on.
+
+        What windows cost is read in a log, whose name begins with ``dumps``, below ``base``.
+        """
+        self._library.steady_read_log(base, dumps.encode())
+        self._library.steady_count_from(ctypes.c_uint64(window), ctypes.c_uint64(dumped))
 
     def allocations(self, window: int) -> List[int]:
         """Calls, bytes and frees during a window."""
-        numbers = (ctypes.c_uint64 * 3)()
+        return self._amounts(window)[:3]
+
+    def instructions(self, window: int) -> int:
+        """What a window cost the calling thread; 0 where Callgrind does not say it."""
+        return self._amounts(window)[3]
+
+    def _amounts(self, window: int) -> List[int]:
+        numbers = (ctypes.c_uint64 * 4)()
         self._library.steady_window(ctypes.c_uint64(window), numbers)
         return list(numbers)
 
@@ -698,7 +706,7 @@ def _call_deeper(levels: int, function: Callable[[], None]) -> None:
 
 
 def count_in_child(request: Message, shim: Shim) -> Message:
-    """Instructions of a case: windows of its loop, each dumped to a file.
+    """Instructions of a case: windows of its loop, the last ones of which are dumped to files.
 
     The first windows are the pilot, which tells what a run costs, and so how long to warm up and
     how many runs a window can have. It is counted, not timed: the same build decides the same.
@@ -728,7 +736,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         else:
             shim.settle_interpreter(specialised=window >= len(pilot))
         if window == len(pilot) - 1:
-            per_run = shim.dump_total(request["base"], request["dumps"], 1) // pilot[-1]
+            per_run = shim.instructions(window) // pilot[-1]
             warm_up, unit = next(
                 (warm_up, unit)
                 for limit, warm_up, unit in request["schedule"]
@@ -754,20 +762,26 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 [shim.method_cache.watch, shim.begin_counting] if shim.starts_in_children else (),
             )
 
-    # The first dump is that of the last pilot window, the second that of the warm-up.
-    shim.count_from(ctypes.c_uint64(len(pilot) - 1))
+    # One dump more: zeroing costs in its place would leave some of them.
+    first_dumped = len(lengths) - 1 - request["dumped"]
+    shim.count_from(len(pilot) - 1, first_dumped, request["base"], request["dumps"])
     with shim.after_each_window(decide):
         _call_deeper(layout, run)
-    first = len(pilot) + 1
+    windows = range(len(pilot) + 1, len(lengths))
+    if not all(map(shim.instructions, windows)):
+        message = "Callgrind does not say what it counted (monitor command: status internal)"
+        raise MeasurementError({"kind": "refused", "message": message})
     dumps = "%s.%d" % (request["dumps"], os.getpid())
+    parts = {number: part for part, number in enumerate(range(first_dumped, len(lengths)), 1)}
     return {
         "windows": [
             {
                 "runs": lengths[number],
-                "dump": "%s.%d" % (dumps, part),
+                "instructions": shim.instructions(number),
+                "dump": "%s.%d" % (dumps, parts[number]) if number > first_dumped else None,
                 "allocations": shim.allocations(number),
             }
-            for part, number in enumerate(range(first, len(lengths)), 3)
+            for number in windows
         ],
         "pid": os.getpid(),
         "runs": sum(lengths),

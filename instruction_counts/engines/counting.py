@@ -38,6 +38,9 @@ PILOT_RUNS = (2, 2)
 PATTERN = (1, 2, 1, 2, 1, 2)
 """Window lengths, in units of n."""
 
+FEWEST_DUMPED = 2
+"""So many windows at the end, one of each length, are enough where all others cost the same."""
+
 SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
     (60_000, 56, 4),
     (1_000_000, 24, 2),
@@ -110,17 +113,18 @@ class Counted:
 
 @attrs.frozen
 class _Dumped:
-    """A window, and the file that its profile is in."""
+    """A window, and the file that its profile is in; None where it was not dumped."""
 
     window: Window
-    path: Path
+    path: Path | None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], folder: Path) -> _Dumped:
-        path = folder / (answer["dump"] + FIRST_THREAD)
+        path = folder / (answer["dump"] + FIRST_THREAD) if answer["dump"] else None
+        instructions = answer["instructions"] if path is None else read_totals(path)
         calls, allocated_bytes, _ = answer["allocations"]
         allocated = Amounts({ALLOCATIONS.name: calls, ALLOCATED_BYTES.name: allocated_bytes})
-        return cls(Window(answer["runs"], read_totals(path), allocated), path)
+        return cls(Window(answer["runs"], instructions, allocated), path)
 
     @property
     def instructions(self) -> int:
@@ -128,11 +132,19 @@ class _Dumped:
 
     @cached_property
     def profile(self) -> CallgrindProfile:
+        assert self.path is not None, "windows that are not alike are all dumped"
         return read(self.path)
 
 
+def are_alike(answers: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether windows of a length all cost the same: one of each then tells what costs it."""
+    return len({(answer["runs"], answer["instructions"]) for answer in answers}) <= 2
+
+
 def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> Counted:
-    """The result of a case, from the windows that its child dumped below ``folder``.
+    """The result of a case, from its windows; those that are not alike are dumped below ``folder``.
+
+    Of windows that are, the last of each length is dumped.
 
     Raises:
         CallgrindFormatError: a dump is damaged.
@@ -141,7 +153,7 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     dumped = [_Dumped.of(answer, folder) for answer in answers]
     unit = dumped[0].window.runs
     groups = [[dump for dump in dumped if dump.window.runs == runs] for runs in (unit, 2 * unit)]
-    single, double = (min(group, key=lambda dump: dump.instructions) for group in groups)
+    single, double = (min(group[::-1], key=lambda dump: dump.instructions) for group in groups)
     profile = less(double.profile, single.profile)
     slopes = [
         (long.instructions - short.instructions) / unit for short, long in zip(*groups, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,8 @@ _CALLGRIND = (
     "--vgdb=no",
     "--callgrind-out-file=dumps/cg.%p",
 )
+_LOG = "--log-file=dumps/cg.%p.log"
+"""Of each process its own, where Callgrind says what a window cost."""
 _REHEARSAL = "rehearsal"
 _PADDING = 11
 """By how many bytes each layout makes the paths of the build longer."""
@@ -92,7 +95,7 @@ class ForkProcesses:
             if prepared_by and not (folder / _REHEARSAL).exists():
                 shutil.copytree(rehearsed, folder / _REHEARSAL)
             simulated = (self._profile.machine or read_machine()).options if role == CYCLES else ()
-            return self._worker(folder, self._allocator(), (*_CALLGRIND, *simulated))
+            return self._worker(folder, self._allocator(), (*_CALLGRIND, _LOG, *simulated))
 
         of = f" {prepared_by} cases" if prepared_by else ""
         server = f'The server that {_WHAT[role]}{of} on build "{self._facts.build.name}"'
@@ -102,6 +105,7 @@ class ForkProcesses:
             serve,
             fill=lambda made: self._fill(made, role),
             sweep=lambda pid: remove_dumps(folder / "dumps", pid),
+            said=lambda pid: said_by_valgrind(folder / "dumps", pid),
             refusal=lambda: refusal_of(self._facts),
             notice=lambda why: notice(f"{server} is started again: {why}"),
             told=lambda text: text if links is None else links.told(text, folder),
@@ -181,6 +185,20 @@ class ForkProcesses:
 def name_of(role: str, prepared_by: str) -> str:
     """What a server is called."""
     return f"{role}-{prepared_by}" if prepared_by else role
+
+
+_HEADING = re.compile(r"==\d+== (Callgrind|Copyright|Using Valgrind|Command|Parent PID|For inter)")
+_SAID = re.compile(r"(?:==\d+== +\S|vex ).*")
+
+
+def said_by_valgrind(folder: Path, pid: int) -> str:
+    """Why Valgrind ended a process, from its log below ``folder``; empty where it did not."""
+    try:
+        text = (folder / f"cg.{pid}.log").read_text(errors="replace")
+    except OSError:
+        return ""
+    lines = text.partition("Events    :")[0].splitlines()
+    return "\n".join(line for line in lines if _SAID.match(line) and not _HEADING.match(line))
 
 
 def remove_dumps(folder: Path, pid: int) -> None:

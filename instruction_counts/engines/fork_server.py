@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, ending, failure_of
 
@@ -53,9 +55,10 @@ class ForkServer:
     ``start`` makes the process; ``serve`` is the request that makes it a server. ``fill`` puts into
     ``folder`` what they need: a case may delete it, and it is made again at the same place, because
     its path is in the memory of counted processes. ``sweep`` is called with the process number of
-    each child that failed, to remove what it left behind. ``refusal`` says why no server may start,
-    if there is a reason; it is asked before each start, and after it. ``notice`` learns why a
-    server is started again. ``told`` makes what its cases say that of the build.
+    each child that failed, to remove what it left behind; ``said`` is what is known of why a
+    process ended. ``refusal`` says why no server may start, if there is a reason; it is asked
+    before each start, and after it. ``notice`` learns why a server is started again. ``told``
+    makes what its cases say that of the build.
     """
 
     def __init__(
@@ -66,12 +69,14 @@ class ForkServer:
         *,
         fill: Callable[[Path], None] = lambda _: None,
         sweep: Callable[[int], None] = lambda _: None,
+        said: Callable[[int], str] = lambda _: "",
         refusal: Callable[[], str] = lambda: "",
         notice: Callable[[str], None] = lambda _: None,
         told: Callable[[str], str] = lambda text: text,
     ) -> None:
         self.folder = folder
-        self._start, self._serve, self._fill, self._sweep = start, serve, fill, sweep
+        self._start, self._serve, self._fill = start, serve, fill
+        self._sweep, self._said = sweep, said
         self._refusal, self._notice, self._told = refusal, notice, told
         self.cores: Sequence[int] = ()
         """Where it gets ready and waits; its children have cores of their own."""
@@ -211,11 +216,12 @@ class ForkServer:
         try:
             return self._process or self._started()
         except WorkerError as error:
+            failure = self._with_words(error.failure)
             self._drop()
             if self.is_closed:
                 raise
-            last = "\n".join(error.failure.output.splitlines()[-5:])
-            raise ServerStartError(f"{error.failure.message}\n{last}".strip()) from error
+            last = "\n".join(failure.output.splitlines()[-5:])
+            raise ServerStartError(f"{failure.message}\n{last}".strip()) from error
 
     def _started(self) -> WorkerProcess:
         self._check_allowed()
@@ -242,9 +248,16 @@ class ForkServer:
         try:
             return server.ask(message, _CHANNEL_TIMEOUT_S)
         except WorkerError as error:
+            self._ended = self._with_words(error.failure)
             self._drop()
-            self._ended = error.failure
-            raise _ServerDiedError(error.failure) from error
+            raise _ServerDiedError(self._ended) from error
+
+    def _with_words(self, failure: Failure, pid: int | None = None) -> Failure:
+        """The failure with what is said of that process, or of the server."""
+        if pid is None and self._process is not None:
+            pid = self._process.pid
+        words = "" if pid is None else self._told(self._said(pid))
+        return attrs.evolve(failure, output=f"{failure.output}\n{words}".strip())
 
     def _drop(self) -> None:
         self.is_ready = False
@@ -272,7 +285,7 @@ class ForkServer:
             message = f"no result within {exceeded_s:g} s"
             raise WorkerError(Failure(FailureKind.TIMEOUT, message, output=output))
         if not result.exists():
-            raise WorkerError(ending(code, output))
+            raise WorkerError(self._with_words(ending(code, output), pid))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         if answer["status"] != "ok":
             raise self._failed(answer, output)

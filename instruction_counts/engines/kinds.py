@@ -55,6 +55,7 @@ WARM = Kind(
     {
         "pilot_runs": counting.PILOT_RUNS,
         "pattern": counting.PATTERN,
+        "dumped": len(counting.PATTERN),
         "schedule": counting.SCHEDULE,
     },
 )

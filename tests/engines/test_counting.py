@@ -20,11 +20,13 @@ from instruction_counts.engines.callgrind import (
     Function,
 )
 from instruction_counts.engines.counting import (
+    FEWEST_DUMPED,
     PATTERN,
     PILOT_RUNS,
     SCHEDULE,
     Counted,
     Loop,
+    are_alike,
     evaluate,
     evaluate_once,
     others_in,
@@ -101,6 +103,27 @@ def test_first_runs_that_agree_are_exact(tmp_path: Path) -> None:
 
     assert found.instructions.exact is True
     assert [100, 100, 100] == [window.instructions for window in found.instructions.windows]
+
+
+# What is dumped
+
+
+def test_windows_are_alike_if_those_of_each_length_are() -> None:
+    """One that costs an instruction more is enough."""
+    windows = [{"runs": 4 * factor, "instructions": 100 * factor} for factor in PATTERN]
+    other = {"runs": 4, "instructions": 101}
+
+    assert are_alike(windows) is True
+    assert are_alike([*windows, other]) is False
+
+
+def test_one_dump_of_each_length_is_enough_for_windows_that_are_alike(tmp_path: Path) -> None:
+    """The result is that of dumps of all, the cost of the others being known otherwise."""
+    answers = write(totals(*((factor, 70 + 30 * factor) for factor in PATTERN)), tmp_path)
+    known = [{**one, "instructions": 70 + 30 * one["runs"]} for one in answers]
+    few = [{**one, "dump": None} for one in known[:-FEWEST_DUMPED]] + known[-FEWEST_DUMPED:]
+
+    assert evaluate(answers, tmp_path, Loop()) == evaluate(few, tmp_path, Loop())
 
 
 # The slope

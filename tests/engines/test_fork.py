@@ -788,6 +788,17 @@ def test_a_bad_case_costs_itself_alone(lab: Lab, first: Mapping[str, Outcome], n
 
 
 @pytest.mark.faults
+def test_a_case_that_ends_under_valgrind_tells_what_valgrind_said(lab: Lab) -> None:
+    """An instruction that it does not know, say: elsewhere the case may run."""
+    setup = 'import os, signal\nif "LD_PRELOAD" in os.environ: os.kill(os.getpid(), signal.SIGILL)'
+    failure = failure_of(lab.measure(python("pass", setup=setup)))
+
+    assert "the process was killed by SIGILL" == failure.message
+    assert "Process terminating with default action of signal 4 (SIGILL)" in failure.output
+    assert "Copyright" not in failure.output
+
+
+@pytest.mark.faults
 def test_a_case_is_measured_whatever_it_does_to_its_process(lab: Lab, tmp_path: Path) -> None:
     """Results have a way of their own; what it started in the background ends with it."""
     path = tmp_path / "pid"

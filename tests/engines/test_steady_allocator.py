@@ -145,7 +145,7 @@ Windows = dict[str, int]
 def windows_of(program: Path, folder: Path, *arguments: str) -> tuple[str, Windows]:
     """What a program prints under Callgrind, and the total of each dump by its label."""
     options = ["--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no", "--vgdb=no"]
-    options += [f"--callgrind-out-file={folder}/cg"]
+    options += [f"--callgrind-out-file={folder}/cg", f"--log-file={folder}/log.%p.log"]
     printed = output_of("valgrind", *options, program, *arguments)
     windows = {}
     for dump in folder.glob("cg.*"):
@@ -584,7 +584,7 @@ def test_windows_count_what_is_in_them(build: Build, tmp_path: Path) -> None:
     assert 1000 == thousand - nothing
     assert 2 * (twice - once) == four_times - twice
     assert not windows
-    assert "5 0,0,0 0,0,0 20,50500,10 40,101000,20 80,202000,40 0\n" == printed
+    assert "5 0,0,0,0 0,0,0,0 20,50500,10,0 40,101000,20,0 80,202000,40,0 0\n" == printed
 
 
 @needs_valgrind
@@ -599,30 +599,27 @@ def test_windows_before_the_first_that_counts_are_not_dumped(build: Build, tmp_p
 
 
 @needs_valgrind
+def test_what_windows_cost_is_known_without_their_dumps(build: Build, tmp_path: Path) -> None:
+    """From the log: as much as a dump says, whether or not there is one of that window."""
+    found = []
+    for how in ("all dumped", "the last ones dumped"):
+        folder = tmp_path / how
+        folder.mkdir()
+        printed, windows = windows_of(build("windows"), folder, how, f"{folder}/log")
+        costs = [int(amounts.rpartition(",")[2]) for amounts in printed.split()[1:-1]]
+        found.append((costs, [windows.get(f"window {number}") for number in range(5)]))
+
+    (costs, dumped), (same_costs, last_dumped) = found
+    assert costs == same_costs == dumped
+    # With the dump before it, the last one is that of its own window alone.
+    assert [None, None, None, sum(costs[:4]), costs[4]] == last_dumped
+
+
+@needs_valgrind
 def test_windows_beyond_the_last_slot_are_not_kept(build: Build, tmp_path: Path) -> None:
     """Of a hundred that are counted, 64 are dumped."""
     printed, windows = windows_of(build("windows"), tmp_path, "many")
     assert ("100", 64) == (printed.split()[0], len(windows))
-
-
-# Opening dumps
-
-
-@pytest.mark.parametrize("number", [0, 10, 4_294_967_296])
-def test_a_dump_of_this_process_is_opened(library: Library, tmp_path: Path, number: int) -> None:
-    """By its number, in the first thread, below the folder; not where its name is too long."""
-    (tmp_path / "dumps").mkdir()
-    (tmp_path / "dumps" / f"cg.{os.getpid()}.{number}-01").write_bytes(b"mine")
-    base = os.open(tmp_path, os.O_RDONLY)
-    found, elsewhere, too_long = (
-        library.c.steady_open_dump(base, prefix, ctypes.c_uint64(number))
-        for prefix in (b"dumps/cg", b"cg", b"x" * 10_000)
-    )
-    os.close(base)
-
-    assert max(elsewhere, too_long) < 0
-    with os.fdopen(found, "rb") as stream:
-        assert b"mine" == stream.read()
 
 
 # ---- what the interpreter counts down -----------------------------------------------------------

@@ -851,17 +851,21 @@ void steady_zero(void)
  * those of all threads.  From MOST_WINDOWS on, windows are counted, but neither kept nor dumped. */
 enum { MOST_WINDOWS = 64 };
 
+enum { AMOUNTS = 4 };                /* calls, bytes, frees, and the instructions of the window */
+
 static uint64_t at_begin[3];
-static uint64_t kept_windows[MOST_WINDOWS][3];
+static uint64_t kept_windows[MOST_WINDOWS][AMOUNTS];
 static uint64_t windows;
-static uint64_t first_counted;
+static uint64_t first_counted, first_dumped;
 static int counts_window;
 
-/* Neither counts nor dumps the windows before this one: a dump takes milliseconds, as it goes through
- * all that was ever instrumented. */
-void steady_count_from(uint64_t window)
+/* The windows before `counted` are not counted, and those before `dumped` have no dump: it takes tens
+ * of milliseconds, as it goes through all that was ever instrumented.  The first dump has all that was
+ * counted before, each further one its own window. */
+void steady_count_from(uint64_t counted, uint64_t dumped)
 {
-    first_counted = window;
+    first_counted = counted;
+    first_dumped = dumped;
 }
 
 /* Writes `number` in decimal to `end`, without a terminator; returns where it stops. */
@@ -884,31 +888,52 @@ static void dump_window(uint64_t number)
     CALLGRIND_DUMP_STATS_AT(label);
 }
 
-/* Opens `<prefix>.<process>.<number>-01` below `folder`: a dump of the calling thread.  Without
- * allocating, since process numbers differ in length, and with it what is allocated next to what.
- * Returns a descriptor, or -1. */
-int steady_open_dump(int folder, const char *prefix, uint64_t number)
+static int log_file = -1;            /* what Valgrind writes about this process; -1: nothing is known */
+
+/* Opens `<prefix>.<process>.log` below `folder`.  Without allocating, since process numbers differ in
+ * length, and with it what is allocated next to what. */
+void steady_read_log(int folder, const char *prefix)
 {
     char path[256], *end = path;
     while (*prefix && end < path + 200)
         *end++ = *prefix++;
     *end++ = '.';
     end = append_number(end, (uint64_t)getpid());
-    *end++ = '.';
-    end = append_number(end, number);
-    memcpy(end, "-01", 4);
-    return openat(folder, path, O_RDONLY | O_CLOEXEC);
+    memcpy(end, ".log", sizeof ".log");
+    log_file = openat(folder, path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The instructions of this thread since its last dump, as Callgrind writes them into the log when it
+ * is asked for its state, which costs next to nothing; 0 if they are not there. */
+static uint64_t since_dump(void)
+{
+    static const char name[] = "\nevents-1: ";
+    char text[1024];
+    off_t begin = lseek(log_file, 0, SEEK_END);
+    if (begin < 0)
+        return 0;
+    (void)VALGRIND_MONITOR_COMMAND("status internal");
+    ssize_t length = pread(log_file, text, sizeof text - 1, begin);
+    text[length < 0 ? 0 : length] = '\0';
+    const char *found = strstr(text, name);
+    return found ? strtoull(found + sizeof name - 1, NULL, 10) : 0;
 }
 
 static __attribute__((noinline)) void keep_window(void)
 {
-    uint64_t now[3], number = windows++;
+    static uint64_t before;
+    uint64_t now[AMOUNTS] = {0}, number = windows++;
     read_counters(now);
-    if (number < MOST_WINDOWS) {
-        for (int i = 0; i < 3; i++)
-            kept_windows[number][i] = now[i] - at_begin[i];
-        if (counts_window)
-            dump_window(number);
+    if (number >= MOST_WINDOWS)
+        return;
+    for (int i = 0; i < 3; i++)
+        kept_windows[number][i] = now[i] - at_begin[i];
+    now[3] = since_dump();
+    kept_windows[number][3] = now[3] > before ? now[3] - before : 0;
+    before = now[3];
+    if (counts_window && number >= first_dumped) {
+        dump_window(number);
+        before = 0;
     }
 }
 
@@ -946,11 +971,11 @@ uint64_t steady_windows(void)
     return windows;
 }
 
-/* Calls, bytes and frees of window `number`; zeros if it was not kept. */
-void steady_window(uint64_t number, uint64_t out[3])
+/* What window `number` cost; zeros if it was not kept. Instructions are known where a log is read. */
+void steady_window(uint64_t number, uint64_t out[AMOUNTS])
 {
     int kept = number < windows && number < MOST_WINDOWS;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < AMOUNTS; i++)
         out[i] = kept ? kept_windows[number][i] : 0;
 }
 

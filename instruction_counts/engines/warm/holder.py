@@ -157,7 +157,7 @@ class Holder:
                 pids = [answer["pid"] for answer in list(self._kept.values())]
                 kept = {path for pid in pids for path in self._folder.glob(f"*/dumps/cg.{pid}.*")}
                 for dump in self._folder.glob("*/dumps/*"):
-                    if dump not in kept:
+                    if dump not in kept and dump.suffix != ".log":
                         dump.unlink(missing_ok=True)
 
     def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
