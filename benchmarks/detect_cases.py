@@ -86,10 +86,12 @@ _NETWORKS = GroupedSetup(
 
     x = torch.arange(16.0).view(4, 4) - 8
     w = torch.ones(4, 4, requires_grad=True)
+    torch.manual_seed(0)
     layer_norm, linear = torch.nn.LayerNorm(4), torch.nn.Linear(4, 4)
     sequential = torch.nn.Sequential(linear, torch.nn.ReLU(), torch.nn.Linear(4, 2))
     optimizer = torch.optim.SGD(sequential.parameters(), lr=1e-6, foreach=False)
-    sequential(x).sum().backward()
+    for parameter in sequential.parameters():
+        parameter.grad = torch.ones_like(parameter)
     """,
     """
     auto x = torch::arange(16.0).view({4, 4}) - 8;

@@ -41,6 +41,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -909,11 +910,11 @@ static uint64_t since_dump(void)
 {
     static const char name[] = "\nevents-1: ";
     char text[1024];
-    off_t begin = lseek(log_file, 0, SEEK_END);
-    if (begin < 0)
+    struct stat log; /* and no lseek(): a case may have closed it, and opened a file of its own there */
+    if (fstat(log_file, &log))
         return 0;
     (void)VALGRIND_MONITOR_COMMAND("status internal");
-    ssize_t length = pread(log_file, text, sizeof text - 1, begin);
+    ssize_t length = pread(log_file, text, sizeof text - 1, log.st_size);
     text[length < 0 ? 0 : length] = '\0';
     const char *found = strstr(text, name);
     return found ? strtoull(found + sizeof name - 1, NULL, 10) : 0;
