@@ -150,9 +150,10 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
             yield Line(f"Python functions and operators were not stored for {side.title}.")
         if not found.exact:
             names = "".join(f"; {short(name, 40)}" for name in found.varying)
-            yield Line(
-                f"~ {side.title}: the windows do not agree (spread {found.spread:,}{names})."
-            )
+            why = f"the windows do not agree (spread {found.spread:,}{names})."
+            if not found.spread:
+                why = "the windows agree, but those of another environment may not."
+            yield Line(f"~ {side.title}: {why}")
         if outcome.functions is not None and not outcome.functions.calls:
             yield Line(f"{side.title} was stored without calls: no callers, flat flame graphs.")
     yield Line(

@@ -407,6 +407,26 @@ def test_no_look_up_evicts_another_one_in_any_memory_layout(lab: Lab) -> None:
     assert 1 == len(set(counts))
 
 
+OF_ONE_TYPE = python(
+    "for get in looked_up: get(one)",
+    """
+import operator
+names = [f"value_{number}_" + "x" * (number % 7 * 16) for number in range(700)]
+one = type("Looked", (), {"__module__": "builtins", **dict.fromkeys(names, 1.0)})()
+looked_up = [operator.attrgetter(name) for name in names]
+""",
+)
+"""More names than lie within 32 KiB: some share a slot."""
+
+
+@pytest.mark.thorough
+def test_where_look_ups_evict_each_other_the_count_is_not_exact(lab: Lab) -> None:
+    """Its windows agree, but in another environment other names of the type share a slot."""
+    counted = lab.count(OF_ONE_TYPE)
+
+    assert (False, 0) == (counted.exact, counted.spread)
+
+
 @pytest.mark.thorough
 def test_code_is_specialised_anew_for_a_type_that_changed(lab: Lab) -> None:
     """By itself it notices after 53 executions: of a long statement, in the midst of windows."""
