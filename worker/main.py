@@ -710,7 +710,6 @@ def count_in_child(request: Message, shim: Shim) -> Message:
 
     The first windows are the pilot, which tells what a run costs, and so how long to warm up and
     how many runs a window can have. It is counted, not timed: the same build decides the same.
-    ``sharing`` is how many look-ups evict each other in each run, by where their names lie.
     """
     import torch
 
@@ -749,10 +748,6 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     _, warm_up, unit = request["schedule"][1]
     soonest = sum(pilot) + _RUNS_SEEN + warm_up
     counted = soonest, soonest + sum(pattern) * unit
-    sharing = [0]
-
-    def separate() -> None:
-        sharing[0] = shim.method_cache.separate(request["lookups"], counted)
 
     def run() -> None:
         if isinstance(loop, CompiledLoop):
@@ -763,7 +758,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 shim.count_hooks,
                 # What was specialised for types that have other versions now takes long to notice.
                 CodeSeen(shim.know_counters, shim.drain_counters),
-                separate,
+                lambda: shim.method_cache.separate(request["lookups"], counted),
                 [shim.method_cache.watch, shim.begin_counting] if shim.starts_in_children else (),
             )
 
@@ -790,7 +785,6 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         ],
         "pid": os.getpid(),
         "runs": sum(lengths),
-        "sharing": sharing[0],
     }
 
 

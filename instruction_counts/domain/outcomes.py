@@ -79,9 +79,9 @@ class Window:
 class Instructions:
     """Instructions per iteration, and how sure that is.
 
-    ``exact``: all windows agree to the instruction, and should in any process. ``spread`` is the
-    difference between the largest and the smallest estimate of a run, and ``varying`` names the
-    functions whose share differs most. ``loop`` is the cost of the empty loop, already subtracted.
+    ``exact``: all windows agree to the instruction. Otherwise ``spread`` is the difference between
+    the largest and the smallest estimate of a run, and ``varying`` names the functions whose share
+    differs most. ``loop`` is the cost of the empty loop, already subtracted.
     """
 
     per_run: int

@@ -102,10 +102,6 @@ class Counted:
             self, instructions=attrs.evolve(self.instructions, all_threads_per_run=everywhere)
         )
 
-    def of_this_layout(self) -> Counted:
-        """The same, not exact: its windows may agree, but not with those of another environment."""
-        return attrs.evolve(self, instructions=attrs.evolve(self.instructions, exact=False))
-
     def unallocated(self) -> Counted:
         """The same without allocations, which only the steady allocator can count."""
         windows = tuple(

@@ -95,8 +95,6 @@ class CaseCounts:
             if case is not None and counted.instructions.per_run + loop.per_run == 0:
                 # Not even the loop is left of it.
                 raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
-            if answer.get("sharing"):  # two names of one type lie so that this one evicts the other
-                counted = counted.of_this_layout()
             others = counting.others_in(dumps, answer["pid"]) if kind.has_windows else 0
             if case is not None and self._profile.callgrind_out is not None:
                 last = [answer, *answer.get("windows", ())][-1]["dump"]

@@ -69,36 +69,28 @@ def cpp(stmt: str, setup: str = "", global_setup: str = "") -> Case:
     return case
 
 
-def grouped(runtime: RuntimeMode, autograd: AutogradMode, stmt: str = "y = (x * w).sum()") -> Case:
-    """A Python case in one of its modes."""
-    setup = GroupedSetup("x = torch.ones(4)\nw = torch.ones(4, requires_grad=True)")
-    group = GroupedStmts(stmt, None, setup, "f(x, w) -> y", torchscript=True, autograd=True)
+def grouped(
+    runtime: RuntimeMode,
+    autograd: AutogradMode,
+    stmt: str = "y = (x * w).sum()",
+    language: Language = Language.PYTHON,
+) -> Case:
+    """A case in one of its modes."""
+    setup = GroupedSetup(
+        "x = torch.ones(4)\nw = torch.ones(4, requires_grad=True)",
+        "auto x = torch::ones({4}); auto w = torch::ones({4}, torch::requires_grad());",
+    )
+    group = GroupedStmts(
+        *(stmt, "auto y = (x * w).sum();", setup, "f(x, w) -> y"), torchscript=True, autograd=True
+    )
     (case,) = (
         case
         for case in materialize({("a",): group})
         if (case.autolabels.runtime, case.autolabels.autograd) == (runtime, autograd)
+        and case.autolabels.language is language
     )
     return case
 
-
-(SCRIPTED_CPP,) = (
-    case
-    for case in materialize(
-        {
-            ("a",): GroupedStmts(
-                "y = (x * w).sum()",
-                "auto y = (x * w).sum();",
-                GroupedSetup(
-                    "x = torch.ones(4)\nw = torch.ones(4)",
-                    "auto x = torch::ones({4}); auto w = torch::ones({4});",
-                ),
-                "f(x, w) -> y",
-                torchscript=True,
-            )
-        }
-    )
-    if (case.autolabels.runtime, case.autolabels.language) == (RuntimeMode.JIT, Language.CPP)
-)
 
 TENSORS = "x, y = torch.ones(4, 4), torch.ones(4, 4)"
 CPP_TENSORS = "auto x = torch::ones({4, 4}); auto y = torch::ones({4, 4});"
@@ -426,26 +418,6 @@ def test_no_look_up_evicts_another_one_in_any_memory_layout(lab: Lab) -> None:
     assert 1 == len(set(counts))
 
 
-OF_ONE_TYPE = python(
-    "for get in looked_up: get(one)",
-    """
-import operator
-names = [f"value_{number}_" + "x" * (number % 7 * 16) for number in range(700)]
-one = type("Looked", (), {"__module__": "builtins", **dict.fromkeys(names, 1.0)})()
-looked_up = [operator.attrgetter(name) for name in names]
-""",
-)
-"""More names than lie within 32 KiB: some share a slot."""
-
-
-@pytest.mark.thorough
-def test_where_look_ups_evict_each_other_the_count_is_not_exact(lab: Lab) -> None:
-    """Its windows agree, but in another environment other names of the type share a slot."""
-    counted = lab.count(OF_ONE_TYPE)
-
-    assert (False, 0) == (counted.exact, counted.spread)
-
-
 @pytest.mark.thorough
 def test_code_is_specialised_anew_for_a_type_that_changed(lab: Lab) -> None:
     """By itself it notices after 53 executions: of a long statement, in the midst of windows."""
@@ -619,7 +591,8 @@ def test_where_and_how_the_program_was_started_does_not_matter(
     many = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
     condition = Condition("all at once", another_directory=True, variables=many)
     # None of them looks up several names of one type: where such names lie would matter.
-    expected = {case: lab.count(case) for case in (LOOKING_UP, SCRIPTED_CPP)}
+    scripted = grouped(RuntimeMode.JIT, AutogradMode.FORWARD, language=Language.CPP)
+    expected = {case: lab.count(case) for case in (LOOKING_UP, scripted)}
     run = counted([*expected], BuildRunner((lab.facts,), MeasurementSettings()), condition)
 
     assert {case.definition_hash: count for case, count in expected.items()} == {
