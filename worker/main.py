@@ -1,6 +1,6 @@
 """Counts what it is told, in the interpreter of the build under test, and loads what else is asked.
 
-A process that counts executes this file and, beside it, `method_cache`, `cpython`, and for
+A process that counts executes this file and, beside it, `names`, `method_cache`, `cpython`, and for
 some cases `compiled` or `once`. An edit of these can move counts, so their digest is part of each
 fingerprint. Every other module here holds tasks that never run where instructions are counted: it
 is loaded when a task of it is asked for, in a process that takes none.
@@ -35,13 +35,27 @@ import traceback
 import warnings
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NoReturn,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 PROTOCOL_VERSION = 1
 ARTEFACT_PATH = "@ARTEFACT_PATH@"
 """Stands in a setup for the file that was made for a case; part of what identifies its code."""
 CACHES = "TORCHINDUCTOR_CACHE_DIR"
 """Names the folder where torch.compile keeps what it made; that of a case is its own."""
+NAMES = "names"
+"""The file with the names of what the native server imported, for the one that counts."""
 TORCH = ("torch",)
 """What the code of a case knows, unless it says otherwise."""
 PACKAGE = "instruction_counts_worker"
@@ -330,6 +344,7 @@ class Shim:
         self.count_hooks = (holding_gil.steady_count_begin, holding_gil.steady_count_end)
         # What steadies Python where cases are counted.
         self.method_cache: Any = None
+        self.intern: Callable[[bytes], None] = lambda _: None
         self.stand_ins: Sequence[str] = ()
         self.on_device: List[Any] = []
         self.holds_counters = False
@@ -421,6 +436,11 @@ class Shim:
         return list(numbers)
 
 
+def as_c_strings(names: Iterable[str]) -> bytes:
+    """The names one after the other, a NUL behind each."""
+    return b"".join(name.encode("utf-8", "surrogatepass") + b"\0" for name in names)
+
+
 def can_hold_counters(facts: Any) -> bool:
     """Whether bytecode lies where ``facts`` about this interpreter have it, if it has counters."""
     # That of a function that does not run now: in one that does, counters change meanwhile.
@@ -450,6 +470,7 @@ def _made_ready(request: Message, shim: Shim) -> Message:
             raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
         facts = _module_beside("cpython").facts()
         method_cache = _module_beside("method_cache")
+        shim.intern = _module_beside("names").intern
     else:
         for name in request["modules"]:
             neighbour(name)  # for the children
@@ -465,6 +486,10 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         shim.method_cache = method_cache.MethodCache(shim.allocate_at)
         shim.hold_counters(facts)
     known = _rehearsed(request, shim) if has_torch else {"torch": "", "capability": ""}
+    if method_cache is None:
+        method_cache = neighbour("method_cache")
+        Path(NAMES).write_bytes(as_c_strings(method_cache.names()))
+    method_cache.remember_types()
     return {**known, **_settled(shim)}
 
 
@@ -720,6 +745,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     layout = request["layout"]
     if layout:
         shim.use_layout(layout)
+    shim.intern(as_c_strings(row[2] for row in request["lookups"] if row[3] == 0))
     case = with_artefact(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     if case["language"] == "C++":

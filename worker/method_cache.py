@@ -6,8 +6,12 @@ look-ups that share a slot evict each other in each iteration, and cost some hun
 each time: by chance, since versions are handed out in the order of first use, and addresses are the
 allocator's. A type whose version is withdrawn (``PyType_Modified``) gets another one at its next
 look-up, and with it other slots. So what is looked up is found out natively, and where it is
-counted, types that collide get new versions until none does. Two names of one type that share a
-slot, as one pair in 4,096 does, share one in all versions: that is left as it is.
+counted, types that collide get new versions until none does.
+
+Two names of one type that share a slot, as one pair in 2,048 does, share one in all versions. So
+that always the same do, in every build and folder, names that are imported are made before that,
+where their text decides (`worker.names`). Those that the interpreter makes when it starts lie where
+it puts them.
 
 A name can be made anew for each look-up (``PyObject_GetAttrString``). The table keeps it until
 another entry takes its slot, so the next one lies elsewhere and has another slot: one that frees
@@ -26,9 +30,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import random
 import sys
 from collections import Counter, defaultdict
+from types import CodeType, FunctionType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .cpython import (
@@ -166,6 +172,25 @@ class MethodCache:
         return slots
 
 
+def names() -> List[str]:
+    """The names that functions of this process use, and those that its types have, sorted."""
+    found: Set[Any] = set()
+    seen: Set[int] = set()
+    waiting: List[Any] = []
+    for each in gc.get_objects():
+        if type(each) is FunctionType:
+            waiting.append(each.__code__)
+        elif issubclass(type(each), type):
+            found.update(_attributes_of(each))
+    while waiting:
+        code = waiting.pop()
+        if type(code) is CodeType and id(code) not in seen:
+            seen.add(id(code))
+            found.update(code.co_names)
+            waiting.extend(code.co_consts)
+    return sorted(name for name in found if type(name) is str)
+
+
 class Lookups:
     """Sees what is looked up in the table between `begin` and `end`.
 
@@ -177,7 +202,8 @@ class Lookups:
     def __init__(self) -> None:
         self._table = _table()
         self._seen: Set[Lookup] = set()
-        self._classes: Sequence[type] = ()
+        self._places: Sequence[int] = ()
+        self._held: Sequence[type] = ()
         self._looked_up: Dict[int, type] = {}
         self._order = random.Random(0)  # noqa: S311 - any order will do
 
@@ -185,12 +211,16 @@ class Lookups:
         """Give types other versions, and empty the table."""
         if self._table is None:
             return
-        self._classes = self._classes or _classes()
         types = [*self._looked_up.values()]
         self._order.shuffle(types)
-        for each in types or self._classes:
-            _type_modified(each)
+        if not types:
+            # An object that is only pointed to stays in memory that is shared with the parent.
+            self._held = _made_since()
+            self._places = [*_places_then, *map(id, self._held)]
+            types = [_reference(place) for place in self._places if _version_at(place)]
         for each in types:
+            _type_modified(each)
+        for each in self._looked_up.values():
             _version(each)
         sys._clear_type_cache()
 
@@ -199,18 +229,19 @@ class Lookups:
         if self._table is None:
             return
         entries, now = _ENTRIES.from_buffer_copy(self._table), _ENTRIES.from_buffer(self._table)
-        types = {_version_now(each): each for each in self._classes}
+        types = {_version_at(place): place for place in self._places}
         types.pop(0, None)
         # All were without a version before the first round; the others looked nothing up in it.
-        self._classes = [*types.values()]
+        self._places = [*types.values()]
         for slot, (version, name, _) in enumerate(entries):
-            found = types.get(version & 0xFFFFFFFF)
+            place = types.get(version & 0xFFFFFFFF)
             # An empty slot has no version, and what was evicted since may be gone.
             if not version & 0xFFFFFFFF or not name or now[slot][1] != name:
                 continue
             text = _reference(name)
             offset = _offset_of(text)
-            if found is not None:
+            if place is not None:
+                found = _reference(place)
                 self._seen.add((*_name_of(found), text, offset))
                 self._looked_up[id(found)] = found
             elif offset != _ANYWHERE:
@@ -234,7 +265,11 @@ def _can_move() -> bool:
 
 
 def _version_now(each: type) -> int:
-    return ctypes.c_uint32.from_address(id(each) + _VERSION_OFFSET).value
+    return _version_at(id(each))
+
+
+def _version_at(place: int) -> int:
+    return ctypes.c_uint32.from_address(place + _VERSION_OFFSET).value
 
 
 def _newest_version() -> int:
@@ -264,7 +299,34 @@ def _version(each: type) -> int:
     return _version_now(each)
 
 
+_remembered: List[type] = []
+_places_then: List[int] = []
+_modules_then = 0
+
+
+def remember_types() -> None:
+    """Let the types of this process be known, so that children look for newer ones alone.
+
+    To be called before `gc.freeze`.
+    """
+    global _modules_then  # noqa: PLW0603 - of the process, as what it tells of
+    _remembered[:] = _all_classes()
+    _places_then[:] = map(id, _remembered)
+    _modules_then = len(sys.modules)
+
+
+def _made_since() -> Sequence[type]:
+    """The types that are not remembered, and others."""
+    if len(sys.modules) != _modules_then:
+        return _all_classes()  # those that C code makes may not be the collector's
+    return [each for each in gc.get_objects() if issubclass(type(each), type)]
+
+
 def _classes() -> Sequence[type]:
+    return [*{id(each): each for each in (*_remembered, *_made_since())}.values()]
+
+
+def _all_classes() -> Sequence[type]:
     found: Dict[int, type] = {id(object): object}
     waiting = [object]
     while waiting:
@@ -300,7 +362,9 @@ def _by_name(types: Sequence[type]) -> Dict[Tuple[str, str], List[type]]:
 
 
 # A class can have attributes of its own by these names.
-_module_of, _qualified_of = (type.__dict__[name].__get__ for name in ("__module__", "__qualname__"))
+_module_of, _qualified_of, _attributes_of = (
+    type.__dict__[name].__get__ for name in ("__module__", "__qualname__", "__dict__")
+)
 
 
 def _name_of(each: type) -> Tuple[str, str]:

@@ -362,8 +362,7 @@ class ForkEngine:
         with lend(lambda: server.is_closed) as cores:
             if cores:
                 server.cores = cores
-                if self._own.prepared_by:  # what it makes is what the other one finds
-                    _warm_up(self._times)
+                _warm_up(self._times)  # what it finds and makes is what the other one is given
                 _warm_up(server)
 
     def wait(self) -> None:
@@ -609,8 +608,7 @@ class ForkEngine:
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
-        if self._own.prepared_by:  # what it makes is what the other one finds
-            self._times.warm_up()
+        self._times.warm_up()  # what it finds and makes is what the other one is given
         self._counts.warm_up()
         if not without_aslr():
             self._notice(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -33,6 +34,8 @@ _CALLGRIND = (
 _LOG = "--log-file=dumps/cg.%p.log"
 """Of each process its own, where Callgrind says what a window cost."""
 _REHEARSAL = "rehearsal"
+_NAMES = "names"
+"""The file of names that the server of times writes, and the one that counts reads."""
 _PADDING = 11
 """By how many bytes each layout makes the paths of the build longer."""
 
@@ -50,6 +53,7 @@ class ForkProcesses:
         self.links = facts.links(_PADDING * profile.layout)
         """None where the length of the build's own path takes part in what is counted."""
         self._folder, self._libraries = folder, libraries
+        self._names: dict[Path, bytes] = {}
         # Ours have no version in their names.
         self._stand_ins = [path for path in libraries if path.suffix != ".so"]
 
@@ -71,7 +75,7 @@ class ForkProcesses:
         # The worker and the allocator lie in the working folder under fixed names, so that nothing
         # in the memory of the process depends on where this program or its cache is.
         folder = self._folder_of(role, prepared_by)
-        rehearsed = self._folder_of(TIMES, prepared_by) / _REHEARSAL
+        native = self._folder_of(TIMES, prepared_by)
         # By the name under which it is preloaded, or there would be two of it, with counters each.
         links = self.links
         serve = {
@@ -91,11 +95,13 @@ class ForkProcesses:
 
         def start_worker(folder: Path) -> WorkerProcess:
             if role == TIMES:
-                return self._worker(folder, {}, ())
+                return self._worker(folder, {}, (), ("worker.py",))
             if prepared_by and not (folder / _REHEARSAL).exists():
-                shutil.copytree(rehearsed, folder / _REHEARSAL)
+                shutil.copytree(native / _REHEARSAL, folder / _REHEARSAL)
+            self._give_names(native, folder)
             simulated = (self._profile.machine or read_machine()).options if role == CYCLES else ()
-            return self._worker(folder, self._allocator(), (*_CALLGRIND, _LOG, *simulated))
+            command = (*_CALLGRIND, _LOG, *simulated)
+            return self._worker(folder, self._allocator(), command, ("names.py", "worker.py"))
 
         of = f" {prepared_by} cases" if prepared_by else ""
         server = f'The server that {_WHAT[role]}{of} on build "{self._facts.build.name}"'
@@ -110,6 +116,13 @@ class ForkProcesses:
             notice=lambda why: notice(f"{server} is started again: {why}"),
             told=lambda text: text if links is None else links.told(text, folder),
         )
+
+    def _give_names(self, native: Path, folder: Path) -> None:
+        """Let a process know what one in the folder ``native`` wrote, whose case may delete it."""
+        with contextlib.suppress(FileNotFoundError):
+            self._names[native] = (native / _NAMES).read_bytes()
+        if native in self._names:
+            (folder / _NAMES).write_bytes(self._names[native])
 
     def _fill(self, folder: Path, role: str) -> None:
         if self.links is not None:
@@ -156,7 +169,11 @@ class ForkProcesses:
         return {"LD_PRELOAD": "./steady.so", "PYTHONMALLOC": "malloc"}
 
     def _worker(
-        self, folder: Path, extra: Mapping[str, str], command: tuple[str, ...]
+        self,
+        folder: Path,
+        extra: Mapping[str, str],
+        command: tuple[str, ...],
+        files: Sequence[str],
     ) -> WorkerProcess:
         build, interpreter = self._facts.build, self._facts.interpreter
         if self.links is not None:
@@ -167,8 +184,10 @@ class ForkProcesses:
             variables = self.links.through(variables, folder)
         prefix = (*on_one_core(), *without_aslr(), *command)
         # Not as a script: that would put its absolute path into the process.
-        script = ("-c", "exec(compile(open('worker.py').read(), 'worker.py', 'exec'))")
-        return WorkerProcess(interpreter, variables, folder, prefix, script)
+        script = "; ".join(
+            f"exec(compile(open('{name}').read(), '{name}', 'exec'))" for name in files
+        )
+        return WorkerProcess(interpreter, variables, folder, prefix, ("-c", script))
 
     def _perturbation(self) -> dict[str, str]:
         variables = {}

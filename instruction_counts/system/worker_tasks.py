@@ -40,7 +40,8 @@ class Task:
 
 _STEADY = Path(__file__).parents[1] / "engines" / "native" / "steady.c"
 COUNTED = tuple(
-    FOLDER / f"{name}.py" for name in ("main", "compiled", "cpython", "method_cache", "once")
+    FOLDER / f"{name}.py"
+    for name in ("main", "compiled", "cpython", "method_cache", "names", "once")
 )
 """What a process that counts executes; an edit of anything else moves no count."""
 

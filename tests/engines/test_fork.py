@@ -418,6 +418,29 @@ def test_no_look_up_evicts_another_one_in_any_memory_layout(lab: Lab) -> None:
     assert 1 == len(set(counts))
 
 
+OF_ONE_TYPE = python(
+    "for get in getters: get(m)",
+    """
+import operator
+m = torch.nn.Linear(2, 2)
+names = [name for name in dir(m) if "_" in name and len(name) > 8 and not name.startswith("__")]
+getters = [*map(operator.attrgetter, names)]
+""",
+)
+"""Some 60 names, none of them the interpreter's own: two of them or so share a slot."""
+
+
+@pytest.mark.thorough
+def test_the_same_names_of_a_type_share_a_slot_in_any_memory_layout(lab: Lab) -> None:
+    """Each pair that does costs some 600 instructions."""
+    counts = [lab.count(OF_ONE_TYPE).per_run]
+    for layout in (1, 2):
+        with contextlib.closing(make_engine(lab.facts, lab.cache, [], layout=layout)) as engine:
+            counts.append(counts_of(measured(engine, OF_ONE_TYPE)).per_run)
+
+    assert 1 == len(set(counts))
+
+
 @pytest.mark.thorough
 def test_code_is_specialised_anew_for_a_type_that_changed(lab: Lab) -> None:
     """By itself it notices after 53 executions: of a long statement, in the midst of windows."""
@@ -870,7 +893,7 @@ exec(compile(open(WORKER).read(), WORKER, "exec"))
 @pytest.mark.faults
 def test_a_server_makes_temporary_folders_only_in_its_own(lab: Lab, tmp_path: Path) -> None:
     """That one is swept where all are killed; nobody would know that others are of this program."""
-    for name in ("steady.so", "times.py"):
+    for name in ("steady.so", "times.py", "method_cache.py", "cpython.py"):
         shutil.copy(lab.engine._times.folder / name, tmp_path)
     script = ("-c", f"WORKER = {str(WORKER)!r}\n{WATCHED}")
 

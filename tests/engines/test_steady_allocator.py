@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -289,6 +289,57 @@ def test_such_blocks_are_the_same_in_each_window(library: Library) -> None:
         library.free(*[library.get("malloc", 300) for _ in range(100)])
 
     assert found[0] == found[1] == sorted(found[0])
+
+
+INTERN = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
+OVERHEAD = 41
+"""Of a string of Python, with the NUL behind it."""
+
+
+def interned(library: Library, names: Sequence[str], known: Collection[str] = ()) -> dict[str, int]:
+    """Where names lie that are made by the library; of those that are ``known`` none is kept."""
+    found = {}
+
+    def make(name: bytes) -> int:
+        found[name.decode()] = block = library.get("malloc", OVERHEAD + len(name))
+        if name.decode() in known:
+            library.free(block)
+        return block
+
+    data = b"".join(name.encode() + b"\0" for name in names)
+    library.c.steady_intern(data, *map(ctypes.c_uint64, (len(data), OVERHEAD)), INTERN(make))
+    return found
+
+
+@given(st.lists(st.text("abc_", min_size=2, max_size=90), unique=True, max_size=40))
+def test_names_lie_where_their_text_decides(library: Library, names: list[str]) -> None:
+    """Modulo the distance at which they share a slot, whatever lies there and comes before."""
+    first, second = interned(library, names), interned(library, names[::-1])
+
+    assert {name: at % 32768 for name, at in first.items()} == {
+        name: at % 32768 for name, at in second.items()
+    }
+    blocks = sorted(
+        (at, OVERHEAD + len(name)) for made in (first, second) for name, at in made.items()
+    )
+    assert all(at + size <= behind for (at, size), (behind, _) in pairwise(blocks))
+    library.free(*first.values(), *second.values())
+
+
+def test_a_name_that_is_known_takes_no_place(library: Library) -> None:
+    """Its block was freed at once: nothing else gets it."""
+    names = ["known_before", "made_now"]
+    for _ in range(3):
+        before = interned(library, names[:1], names)
+        assert before["known_before"] != library.get("malloc", OVERHEAD + len("known_before"))
+    first, second = (interned(library, names, names) for _ in range(2))
+
+    assert first == second == {**before, "made_now": first["made_now"]}
+
+
+def test_names_that_python_makes_otherwise_are_left_out(library: Library) -> None:
+    """One letter is there from the start, and letters beyond ASCII take more blocks."""
+    assert ["fine"] == [*interned(library, ["a", "größe", "", "fine"])]
 
 
 @pytest.mark.parametrize("size", [1, 1024])

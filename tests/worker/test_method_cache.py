@@ -209,3 +209,24 @@ def test_files_of_any_name_may_be_mapped(tmp_path: Path) -> None:
         first, last = method_cache._mapped_around(address)
 
     assert first <= address < last
+
+
+# Names
+
+
+class Named:
+    """A type, of which nothing but its names is used."""
+
+    name_of_an_attribute = 1
+
+    def name_of_a_method(self) -> object:
+        """Uses a name in a function below this one."""
+        return lambda one: one.name_that_is_used
+
+
+def test_the_names_of_types_and_functions_are_found() -> None:
+    """In a fixed order, as two processes that import the same are to agree."""
+    names = method_cache.names()
+
+    assert {"name_of_an_attribute", "name_of_a_method", "name_that_is_used"} <= {*names}
+    assert names == sorted(set(names))

@@ -70,7 +70,9 @@ enum {
     BLOCKS_SEARCHED = 4096,          /* for those that were placed: they were freed last */
     BLOCKS_ORDERED = 64,             /* of each small class, before a window */
     CHUNK_BYTES = 64 << 20,          /* address space taken from the system at a time */
-    MAPPING_UNIT = 4096
+    MAPPING_UNIT = 4096,
+    NAMES_APART = 32 << 10,          /* distance at which names share a slot of the method cache */
+    NAME_UNITS = 1 << 20             /* of 16 bytes, for all names */
 };
 
 /* What stands in the 16 bytes before a block. */
@@ -526,6 +528,73 @@ static void place_blocks(void)
             bring_forward(place);
         else
             make_place(place);
+    }
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static uintptr_t names_at;                    /* memory for names; 0: none was needed yet */
+static uint64_t names_taken[NAME_UNITS / 64]; /* a bit for each of its units */
+
+/* FNV-1a, of 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/); 0 if it is not ASCII. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (; *text; text++) {
+        if (*text & 0x80)
+            return 0;
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    }
+    return hash;
+}
+
+static int units_are_free(size_t first, size_t count)
+{
+    for (size_t unit = first; unit < first + count; unit++)
+        if (unit >= NAME_UNITS || names_taken[unit / 64] >> unit % 64 & 1)
+            return 0;
+    return 1;
+}
+
+static void turn_units(size_t first, size_t count)
+{
+    for (size_t unit = first; unit < first + count; unit++)
+        names_taken[unit / 64] ^= (uint64_t)1 << unit % 64;
+}
+
+/* Where a name of `units` may lie: at the remainder of NAMES_APART that its hash gives, in units. */
+static size_t place_of(uint64_t hash, size_t units)
+{
+    size_t step = NAMES_APART / 16, unit = hash % step;
+    while (unit < NAME_UNITS && !units_are_free(unit, units))
+        unit += step;
+    return unit;
+}
+
+/* Calls `intern` for each of some names, of `length` bytes with the NUL behind each. The block of
+ * `overhead` bytes and those of the name that it takes first, and keeps unless it has that name
+ * already, lies where the name alone decides, modulo NAMES_APART. Not for those of one letter, which
+ * CPython keeps elsewhere, or beyond ASCII, which take more blocks. */
+void steady_intern(const char *names, uint64_t length, uint64_t overhead,
+                   void *(*intern)(const char *))
+{
+    if (mine && !names_at)
+        names_at = reserve((size_t)NAME_UNITS * 16, 1, NAMES_APART);
+    for (const char *name = names; names_at && name < names + length; name += strlen(name) + 1) {
+        uint64_t hash = hash_of(name);
+        uint32_t list = class_of(overhead + strlen(name));
+        size_t units = (HEADER + class_size(list)) / 16, unit = place_of(hash, units);
+        if (!hash || strlen(name) < 2 || unit >= NAME_UNITS)
+            continue;
+        struct block *block = (struct block *)(names_at + unit * 16 + HEADER);
+        header_of(block)->list = list;
+        push(mine, list, block);
+        turn_units(unit, units);
+        intern(name);
+        if (mine->of[list].head == block) {
+            pop(mine, list);
+            turn_units(unit, units);
+        }
     }
 }
 
