@@ -19,7 +19,7 @@ import sysconfig
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from . import method_cache
 from .main import CompiledLoop, Message, PythonLoop, Shim, with_artefact
@@ -59,7 +59,7 @@ def executed(request: Message, shim: Shim) -> Message:
             "functions": bytecodes.rows(),
             "operators": operators.rows(),
         },
-        "lookups": _LOOKUPS.rows(),
+        "lookups": _LOOKUPS.rows(bytecodes.names()),
     }
 
 
@@ -174,6 +174,10 @@ class Bytecodes(Observer):
             {"file": file, "line": line, "name": name, "digest": digest, "bytecodes": number}
             for (file, line, name, digest), number in sorted(counts.items())
         ]
+
+    def names(self) -> Set[str]:
+        """The names that the code uses which was executed."""
+        return {name for code, _ in self._seen.values() for name in code.co_names}
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         del argument

@@ -39,7 +39,6 @@ from typing import (
     Any,
     Callable,
     Dict,
-    Iterable,
     Iterator,
     List,
     NoReturn,
@@ -344,7 +343,6 @@ class Shim:
         self.count_hooks = (holding_gil.steady_count_begin, holding_gil.steady_count_end)
         # What steadies Python where cases are counted.
         self.method_cache: Any = None
-        self.intern: Callable[[bytes], None] = lambda _: None
         self.stand_ins: Sequence[str] = ()
         self.on_device: List[Any] = []
         self.holds_counters = False
@@ -436,11 +434,6 @@ class Shim:
         return list(numbers)
 
 
-def as_c_strings(names: Iterable[str]) -> bytes:
-    """The names one after the other, a NUL behind each."""
-    return b"".join(name.encode("utf-8", "surrogatepass") + b"\0" for name in names)
-
-
 def can_hold_counters(facts: Any) -> bool:
     """Whether bytecode lies where ``facts`` about this interpreter have it, if it has counters."""
     # That of a function that does not run now: in one that does, counters change meanwhile.
@@ -470,7 +463,6 @@ def _made_ready(request: Message, shim: Shim) -> Message:
             raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
         facts = _module_beside("cpython").facts()
         method_cache = _module_beside("method_cache")
-        shim.intern = _module_beside("names").intern
     else:
         for name in request["modules"]:
             neighbour(name)  # for the children
@@ -483,12 +475,12 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         if not shim.starts_in_children:
             # Children inherit instrumented translations: START costs this once, instead of in each.
             shim.begin_counting()
-        shim.method_cache = method_cache.MethodCache(shim.allocate_at)
+        shim.method_cache = method_cache.MethodCache(shim.allocate_at, request["scattered"])
         shim.hold_counters(facts)
     known = _rehearsed(request, shim) if has_torch else {"torch": "", "capability": ""}
     if method_cache is None:
         method_cache = neighbour("method_cache")
-        Path(NAMES).write_bytes(as_c_strings(method_cache.names()))
+        Path(NAMES).write_text("\0".join(method_cache.names()) + "\0", "ascii")
     method_cache.remember_types()
     return {**known, **_settled(shim)}
 
@@ -745,7 +737,6 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     layout = request["layout"]
     if layout:
         shim.use_layout(layout)
-    shim.intern(as_c_strings(row[2] for row in request["lookups"] if row[3] == 0))
     case = with_artefact(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     if case["language"] == "C++":
@@ -784,7 +775,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 shim.count_hooks,
                 # What was specialised for types that have other versions now takes long to notice.
                 CodeSeen(shim.know_counters, shim.drain_counters),
-                lambda: shim.method_cache.separate(request["lookups"], counted),
+                lambda: shim.method_cache.separate(request["lookups"], counted, layout),
                 [shim.method_cache.watch, shim.begin_counting] if shim.starts_in_children else (),
             )
 

@@ -31,11 +31,33 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import itertools
 import random
 import sys
 from collections import Counter, defaultdict
-from types import CodeType, FunctionType
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from .cpython import (
     ENTRY_WORDS,
@@ -66,6 +88,7 @@ RUNS_WATCHED = 10
 _MOST_TRIES = 500
 _VERSIONS_TO_MOVE = 1000
 """For the types that are to be kept apart, beside types that are changed."""
+_VERSIONS_OF_LAYOUT = 53
 _VERSIONS_AROUND = 8
 """Before and after those that the windows should need."""
 _MOST_ROUNDS = 4
@@ -88,26 +111,34 @@ class MethodCache:
 
     It works where `can_move` says so: where types are found to be built as `cpython` has it.
     ``allocate_at`` lets a window's first blocks of a size lie at a remainder of a
-    distance, all three in bytes.
+    distance, all three in bytes. ``layout`` is that of the process.
     """
 
     def __init__(
-        self, allocate_at: Callable[[int, int, int], object] = lambda *_numbers: None
+        self,
+        allocate_at: Callable[[int, int, int], object] = lambda *_numbers: None,
+        layout: int = 0,
     ) -> None:
         self.can_move = _can_move()
         self._types = _by_name(_classes()) if self.can_move else {}
-        self._allocate_at = allocate_at
+        self._allocate_at, self._layout = allocate_at, layout
         self._watched = 0
 
     def watch(self) -> None:
         """Remember the newest version; to be called `RUNS_WATCHED` iterations before `separate`."""
         self._watched = _newest_version()
 
-    def separate(self, lookups: Sequence[Sequence[Any]], counted: Sequence[int] = (0, 64)) -> int:
+    def separate(
+        self,
+        lookups: Sequence[Sequence[Any]],
+        counted: Sequence[int] = (0, 64),
+        layout: int = 0,
+    ) -> int:
         """Give types new versions until no two of ``lookups`` share a slot; how many still do.
 
         Names of one type that share a slot do so in all versions. ``counted`` says which of the
-        next iterations are, the first and behind the last.
+        next iterations are, the first and behind the last. In a ``layout`` other than 0 all types
+        get other versions: a look-up that nobody knows of collides with others, if with any.
         """
         each = round((_newest_version() - self._watched) / RUNS_WATCHED) if self._watched else 1
         names: Dict[type, Set[int]] = defaultdict(set)
@@ -122,6 +153,10 @@ class MethodCache:
                     anew.append((found, name))
                 else:
                     names[found].add(_address(name, offset) >> 3)
+        if names and (layout or self._layout):
+            _use_versions_up_to(_newest_version() + _VERSIONS_OF_LAYOUT * (layout + self._layout))
+            for found in names:
+                _type_modified(found)
         for _ in range(_MOST_ROUNDS if changed else 1):
             first = _newest_version() + _VERSIONS_TO_MOVE if changed else 0
             last = first + each * counted[1] + _VERSIONS_AROUND
@@ -172,23 +207,35 @@ class MethodCache:
         return slots
 
 
+_OF_C = {
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+}
+
+
 def names() -> List[str]:
-    """The names that functions of this process use, and those that its types have, sorted."""
+    """The names that code of this process uses, and those of what C code adds to types, sorted.
+
+    None that is only made while code runs: whoever made it goes on with another string where there
+    is one already. Only those in ASCII.
+    """
     found: Set[Any] = set()
     seen: Set[int] = set()
-    waiting: List[Any] = []
-    for each in gc.get_objects():
-        if type(each) is FunctionType:
-            waiting.append(each.__code__)
-        elif issubclass(type(each), type):
-            found.update(_attributes_of(each))
+    for each in _all_classes():
+        rows = _attributes_of(each).items()
+        found.update(name for name, value in rows if type(value) in _OF_C)
+    waiting = [each.__code__ for each in gc.get_objects() if type(each) is FunctionType]
     while waiting:
         code = waiting.pop()
         if type(code) is CodeType and id(code) not in seen:
             seen.add(id(code))
             found.update(code.co_names)
             waiting.extend(code.co_consts)
-    return sorted(name for name in found if type(name) is str)
+    return sorted(name for name in found if type(name) is str and name.isascii())
 
 
 class Lookups:
@@ -196,7 +243,7 @@ class Lookups:
 
     What another look-up evicts is not seen: in 92 look-ups of a model, one or two. So it should
     look `ROUNDS` times. Each time the types have versions in another order, and so other look-ups
-    share a slot.
+    share a slot; but for those on one type, which `rows` tells.
     """
 
     def __init__(self) -> None:
@@ -220,7 +267,7 @@ class Lookups:
             types = [_reference(place) for place in self._places if _version_at(place)]
         for each in types:
             _type_modified(each)
-        for each in self._looked_up.values():
+        for each in types if self._looked_up else ():
             _version(each)
         sys._clear_type_cache()
 
@@ -247,9 +294,27 @@ class Lookups:
             elif offset != _ANYWHERE:
                 self._seen.add((*_CHANGED, text, offset))
 
-    def rows(self) -> List[Lookup]:
-        """What was seen, in a fixed order, but for what belongs to the observers."""
-        return sorted(row for row in self._seen if row[0] in sys.modules)
+    def rows(self, used: Iterable[str] = ()) -> List[Lookup]:
+        """What was seen, in a fixed order, but for what belongs to the observers.
+
+        And what may be hidden: of two names that share a slot on one type here, the later one. They
+        need not share it where the case is counted. So names that are ``used``, or that the type
+        has, count as looked up on it if they share the slot of one that was.
+        """
+        found = {row for row in self._seen if row[0] in sys.modules}
+        for each in self._looked_up.values():
+            of_type = [row for row in found if row[:2] == _name_of(each) and row[3] != _ANYWHERE]
+            slots = {(_address(name, offset) >> 3) % SLOTS for _, _, name, offset in of_type}
+            known = {name for _, _, name, _ in of_type}
+            has = itertools.chain.from_iterable(map(_attributes_of, _mro_of(each)))
+            found.update(
+                (*_name_of(each), name, offset)
+                for name in {*used, *has} - known
+                if type(name) is str and (id(name) >> 3) % SLOTS in slots
+                for offset in [_offset_of(name)]
+                if offset != _ANYWHERE
+            )
+        return sorted(found)
 
 
 def _can_move() -> bool:
@@ -362,8 +427,8 @@ def _by_name(types: Sequence[type]) -> Dict[Tuple[str, str], List[type]]:
 
 
 # A class can have attributes of its own by these names.
-_module_of, _qualified_of, _attributes_of = (
-    type.__dict__[name].__get__ for name in ("__module__", "__qualname__", "__dict__")
+_module_of, _qualified_of, _attributes_of, _mro_of = (
+    type.__dict__[name].__get__ for name in ("__module__", "__qualname__", "__dict__", "__mro__")
 )
 
 

@@ -217,16 +217,60 @@ def test_files_of_any_name_may_be_mapped(tmp_path: Path) -> None:
 class Named:
     """A type, of which nothing but its names is used."""
 
-    name_of_an_attribute = 1
+    __slots__ = ("of_a_slot",)
 
-    def name_of_a_method(self) -> object:
+    def method(self) -> object:
         """Uses a name in a function below this one."""
-        return lambda one: one.name_that_is_used
+        return lambda one: one.used_below
 
 
-def test_the_names_of_types_and_functions_are_found() -> None:
+def test_the_names_that_code_uses_are_found_and_those_of_c() -> None:
     """In a fixed order, as two processes that import the same are to agree."""
     names = method_cache.names()
 
-    assert {"name_of_an_attribute", "name_of_a_method", "name_that_is_used"} <= {*names}
+    assert {"used_below", "of_a_slot", "bit_length"} <= {*names}
     assert names == sorted(set(names))
+
+
+def test_a_name_that_is_made_while_code_runs_is_left_out() -> None:
+    """Whoever made it would go on with another string than the one that was there before."""
+    made = "made_while_code_runs"
+    setattr(Named, made, 1)
+
+    assert made not in method_cache.names()
+
+
+class Hiding:
+    """Looked up by two names that share a slot."""
+
+
+def test_what_another_name_of_the_type_hides_is_among_the_look_ups() -> None:
+    """If code that runs uses it: the table has the later one alone."""
+    candidates = [sys.intern(f"hiding_{number}") for number in range(20_000)]
+    one = next(name for name in candidates if "0" < name[-1])
+    other = next(
+        name for name in candidates if name != one and (id(name) ^ id(one)) >> 3 & 4095 == 0
+    )
+    lookups = Lookups()
+    lookups.begin()
+    for name in (other, one):
+        getattr(Hiding(), name, None)
+    lookups.end()
+
+    assert (HERE, "Hiding", one, 0) in lookups.rows()
+    assert (HERE, "Hiding", other, 0) not in lookups.rows()
+    assert (HERE, "Hiding", other, 0) in lookups.rows([other, "hiding_none"])
+    assert (HERE, "Hiding", "hiding_none", 0) not in lookups.rows([other, "hiding_none"])
+
+
+def test_types_get_other_versions_in_another_layout() -> None:
+    """What nobody knows of collides with other look-ups there, if with any."""
+    types = [Base, Described, Changed]
+    known = [(HERE, each.__name__, "own", 0) for each in types]
+    found = []
+    for layout in (0, 0, 1):
+        MethodCache().separate(known, layout=layout)
+        found.append([method_cache._version(each) for each in types])
+
+    assert found[0] == found[1]
+    assert not {*found[1]} & {*found[2]}
