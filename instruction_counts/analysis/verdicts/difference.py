@@ -114,7 +114,7 @@ _CERTAIN = {*(Reason(program.value) for program in OTHER_PROGRAMS), Reason.FAR_B
 
 FAR_BEYOND = 0.1
 """A change of more than this share of base is none of memory's, where the caches of the interpreter
-are held: whole servers in four layouts moved none of 403 cases by more than 0.4% (Python 3.11.2),
+are held: whole servers in four layouts moved none of 403 cases by more than 0.6% (Python 3.11.2),
 but for one whose call stack torch unwinds, and that is as deep in both builds."""
 
 
