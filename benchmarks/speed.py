@@ -6,7 +6,8 @@ A fixed sample of six cases (2 Python, 2 C++, 1 TorchScript, 1 backward) is meas
 engines, one after the other on one lane, with warm caches and servers that run. The figure that
 counts is the ratio; seconds are of the machine at hand. What a case takes is then taken apart: by
 how much longer it takes to have its times, what it executes, and its output, too. ``--parts`` does
-that alone, in a minute. ``--suite`` also times the standard suite.
+that alone, in a minute; ``--times`` shows how far the times of processes differ by how long they
+take. ``--suite`` also times the standard suite.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="of the fork engine")
     parser.add_argument("--parts", action="store_true", help="only take a case apart")
+    parser.add_argument("--times", action="store_true", help="only how well times repeat")
     parser.add_argument("--suite", action="store_true", help="also time the standard suite")
     args = parser.parse_args()
     cases = {case.title: case for case in load(STANDARD)}
@@ -57,6 +59,9 @@ def main() -> None:
     facts = probe(default_build())
     if args.parts:
         show_parts(facts, sample, args.repeats)
+        return
+    if args.times:
+        show_times(facts, sample)
         return
 
     begin = time.perf_counter()
@@ -121,6 +126,22 @@ def show_parts(
         ratio = f"{timer_s / seconds:.0f}" if timer_s else "–"
         table.add_row(name, f"{seconds:.2f} s", f"{seconds - before:.2f} s", ratio)
         before = seconds
+    CONSOLE.print(table)
+
+
+def show_times(facts: BuildFacts, cases: Sequence[Case], processes: int = 15) -> None:
+    """How far the medians of fresh processes differ, by how long each takes times of a case."""
+    table = Table("times are taken for", "interquartile range of the processes, mean of the cases")
+    orders = [WorkOrder(case, facts.build, counts=False) for case in cases] * processes
+    for length_s in (0.05, 0.1, 0.2):
+        profile = Profile(min_run_time_s=length_s, keeps_servers=False)
+        engine = engine_named("fork").make(facts, profile, CONSOLE.print)
+        spreads = []
+        for outcomes in carried_out(engine, facts, orders, 1).values():
+            medians_s = [outcome.times.median_s for outcome in outcomes if outcome.times]
+            low, median, high = statistics.quantiles(medians_s)
+            spreads.append((high - low) / median)
+        table.add_row(f"{length_s} s", f"{statistics.mean(spreads):.1%}")
     CONSOLE.print(table)
 
 

@@ -69,7 +69,9 @@ class Profile:
     layout: int = 0
     device: str = CPU
     """``cuda`` has stand-ins for CUDA's libraries in its servers."""
-    min_run_time_s: float = 0.2
+    min_run_time_s: float = 0.1
+    """For the wall times of a case. Medians of processes differ as much with 0.2 s, torch's
+    default (``make bench ARGS=--times``)."""
     keeps_servers: bool = True
     """Whether servers may be those of an earlier command, and outlive this one."""
     machine: Machine | None = None
