@@ -94,7 +94,7 @@ def conclude(found: Check, file: Path, outputs: Outputs, limit: int | None = Non
     """
     document = check_document(found.gate, interrupted=found.interrupted)
     if found.interrupted:
-        console.show(document, limit)
+        outputs.show(document, limit)
         again = ["baseline", "check", str(file), str(found.run_id)]
         console.error(stored_run.interrupted_comparison(found.run_id, again))
         return ExitCode.INTERRUPTED

@@ -55,7 +55,7 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
         answer=[verdict, *compared.answer],
         sections=(*causes.tables(shared), *_sections(gate, shared)),
         notes=report.skipped_notes(comparison),
-        data=check_values(gate, compared.data["causes"]),
+        data={**check_values(gate, compared.data["causes"]), "interrupted": interrupted},
         tests=case_tests(gate),
     )
 

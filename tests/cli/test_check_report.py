@@ -10,7 +10,7 @@ import pytest
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.cli.baseline_check import conclude
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.output import Destination, Outputs
+from instruction_counts.cli.output import STDOUT, Destination, Outputs
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.checking import Check
@@ -60,6 +60,17 @@ def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
     assert {"c.json": "of the last check"} == {
         path.name: path.read_text() for path in tmp_path.iterdir()
     }
+
+
+def test_an_interrupted_check_has_the_form_that_was_asked_for_on_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program reads it: no text may stand there."""
+    check = Check.of(Compared(comparison(SAME), interrupted=True))
+    conclude(check, BASELINE, Outputs((Destination.of(STDOUT, "json", having=("tests",)),)))
+
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["interrupted"] is True
 
 
 def test_an_interrupted_check_says_which_run_has_what_is_finished(
