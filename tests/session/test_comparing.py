@@ -105,6 +105,9 @@ def executing(count: int, bytecodes: int) -> Outcome:
         ((7, 7), (1000, 2000), (Verdict.WORSE, 5, ([1, 2], [1, 2]))),
         # What executes other code is a change whatever layouts do: nothing starts for it.
         ((7, 8), (1000, 2000), (Verdict.WORSE, 0, ([], []))),
+        # Where it executes less and costs more, memory may be why.
+        ((8, 7), (1000, 2000), (Verdict.WORSE, 5, ([1, 2], [1, 2]))),
+        ((8, 7), (2000, 1000), (Verdict.AMBIGUOUS, 5, ([1, 2], [1, 2]))),
     ],
 )
 def test_what_children_call_changed_has_to_be_changed_in_fresh_servers(

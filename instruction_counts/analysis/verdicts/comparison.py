@@ -140,7 +140,7 @@ def changed_by_counts(comparison: Comparison) -> tuple[Difference, ...]:
     """What several layouts call a change, and what is executed does not."""
     counted = (case for case in comparison.differences if case.layouts is not None)
     changed = (case for case in counted if case.verdict in {Verdict.BETTER, Verdict.WORSE})
-    return tuple(case for case in changed if case.program not in OTHER_PROGRAMS)
+    return tuple(case for case in changed if not case.is_certain)
 
 
 def settled(

@@ -392,7 +392,13 @@ def test_a_metric_that_differs_on_the_same_code_is_a_change(
 
 
 def by_program(
-    program: ExecutedDigests, base: int, new: int, more: int = 6, spread: int = 0
+    program: ExecutedDigests,
+    base: int,
+    new: int,
+    more: int = 6,
+    spread: int = 0,
+    *,
+    held: bool = False,
 ) -> Difference:
     """The verdict on two counts of a case that executes ``more`` bytecodes and operators in new."""
     records = [
@@ -409,7 +415,7 @@ def by_program(
         )
         for count, executed, digests in ((base, 100, SAME), (new, 100 + more, program))
     ]
-    return judge(KEY, *records)
+    return judge(KEY, *records, held=held)
 
 
 @pytest.mark.parametrize(
@@ -421,26 +427,33 @@ def by_program(
     ],
 )
 @pytest.mark.parametrize(
-    ("new", "spread", "verdict"),
+    ("new", "spread", "verdict", "is_open"),
     [
         # No layout adds a bytecode, and windows never disagree about one.
-        (100_080, 0, Verdict.WORSE),
-        (100_080, 500, Verdict.WORSE),
+        (100_080, 0, Verdict.WORSE, False),
+        (100_080, 500, Verdict.WORSE, False),
         # More is executed in fewer instructions: layout moved some of them.
-        (99_920, 0, Verdict.AMBIGUOUS),
-        # Beyond noise, counts tell which way it goes.
-        (90_000, 0, Verdict.BETTER),
+        (99_920, 0, Verdict.AMBIGUOUS, True),
+        # Beyond noise, counts tell which way it goes; layouts may still have done it.
+        (90_000, 0, Verdict.BETTER, True),
     ],
 )
 def test_another_program_is_a_change(
-    program: ExecutedDigests, reason: Reason, new: int, spread: int, verdict: Verdict
+    program: ExecutedDigests, reason: Reason, new: int, spread: int, verdict: Verdict, is_open: bool
 ) -> None:
     """Layouts cannot have done it: only what goes both ways has to be verified."""
     difference = by_program(program, 100_000, new, spread=spread)
-    is_open = verdict is Verdict.AMBIGUOUS
 
     assert (verdict, reason) == said(difference)
     assert (not is_open, is_open) == (difference.verified, is_suspect(difference, MIN_EFFECT))
+
+
+def test_far_fewer_instructions_of_a_program_that_executes_more_are_certain() -> None:
+    """It may have left native code out."""
+    difference = by_program(PYTHON_DIFFERS, 100_000, 80_000, held=True)
+
+    assert (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS) == said(difference)
+    assert not is_suspect(difference, MIN_EFFECT)
 
 
 def test_the_same_program_and_small_changes_are_left_to_counts() -> None:
