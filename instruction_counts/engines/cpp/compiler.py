@@ -27,11 +27,7 @@ from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.headers import HEADERS, headers_digest, shared_paths
-from instruction_counts.engines.cpp.process import (
-    CompileError,
-    CompilerProcesses,
-    diagnosis,
-)
+from instruction_counts.engines.cpp.process import CompileError, CompilerProcesses, diagnosis
 from instruction_counts.engines.cpp.source import (
     PRELUDES,
     CppSource,
@@ -42,7 +38,7 @@ from instruction_counts.engines.cpp.source import (
 from instruction_counts.engines.engine import Lend
 from instruction_counts.system.cache import VARIABLE, Cache, key_of, note_source
 
-CASES, SHIMS = "cases", "shims"
+_CASES, _SHIMS = "cases", "shims"
 
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-lc10")
 _NATIVE = Path(__file__).parents[1] / "native"
@@ -82,10 +78,10 @@ class Compiler:
             CompileError: it does not compile.
         """
         entry = self._entry(
-            CASES,
+            _CASES,
             self._case_key(source),
             lambda folder: self._build_case(source, folder, cores),
-            is_current,
+            _is_current,
         )
         return entry / "case.so"
 
@@ -111,7 +107,7 @@ class Compiler:
 
     def has(self, source: CppSource) -> bool:
         """Whether ``source`` need not be compiled."""
-        return self.cache.find(CASES, self._case_key(source), is_current) is not None
+        return self.cache.find(_CASES, self._case_key(source), _is_current) is not None
 
     def precompile(self, sources: Iterable[CppSource], cores: tuple[int, ...]) -> None:
         """Make the headers that ``sources`` are most likely compiled with.
@@ -144,7 +140,7 @@ class Compiler:
 
         made_by = first_line([compiler, "--version"]), self._facts.fingerprint.libc
         key = key_of(_FORMAT, source, *made_by, *command)
-        return self._entry(SHIMS, key, build) / f"{name}.so"
+        return self._entry(_SHIMS, key, build) / f"{name}.so"
 
     @property
     def is_closed(self) -> bool:
@@ -300,7 +296,7 @@ def _included_files(dependencies: Path, cache_root: Path) -> dict[str, str]:
     return {str(path): _digest_of(path) for path in own}
 
 
-def is_current(entry: Path) -> bool:
+def _is_current(entry: Path) -> bool:
     """Whether the user's own headers are what the case of ``entry`` was compiled with."""
     try:
         about = json.loads((entry / "about.json").read_text(encoding="utf-8"))
@@ -314,9 +310,6 @@ def _digest_of(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return "gone"
-
-
-# Which compilers there are, and what they find
 
 
 def cpp_standard(torch_root: Path) -> int:

@@ -18,18 +18,9 @@ from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.compiler import (
-    CASES,
-    Compiler,
-    cpp_standard,
-    is_current,
-)
+from instruction_counts.engines.cpp.compiler import Compiler, cpp_standard
 from instruction_counts.engines.cpp.process import CompileError
-from instruction_counts.engines.cpp.source import (
-    MODEL_BUFFER,
-    CppSource,
-    Prelude,
-)
+from instruction_counts.engines.cpp.source import MODEL_BUFFER, CppSource, Prelude
 from instruction_counts.system.cache import Cache
 from tests.fakes import BUILD, FACTS
 from tests.process import executable
@@ -135,12 +126,6 @@ def failure_of(compiler: Compiler, case: CppSource) -> Failure:
     with pytest.raises(CompileError) as caught:
         compiler.case(case)
     return caught.value.failure
-
-
-def is_cached(compiler: Compiler, case: CppSource) -> bool:
-    """Whether a case would compile nothing."""
-    key = compiler._case_key(case)
-    return compiler.cache.find(CASES, key, is_current) is not None
 
 
 # What the entry point does
@@ -263,7 +248,7 @@ def test_an_error_is_placed_at_the_users_line(
     expected = FailureKind.COMPILE, message, place, code
     assert expected == (failure.kind, failure.message, failure.place, failure.code)
     assert message.removeprefix("error: ") in failure.output
-    assert not is_cached(compiler, case)
+    assert not compiler.has(case)
 
 
 def test_no_compiler_is_said(facts: BuildFacts, tmp_path: Path) -> None:
@@ -320,10 +305,10 @@ def test_a_cached_case_needs_no_compiler(facts: BuildFacts, tmp_path: Path) -> N
     """Neither in this process nor in the next one."""
     found, log = logging(facts, tmp_path)
     first = tiny_compiler(found, tmp_path / "cache")
-    assert not is_cached(first, source())
+    assert not first.has(source())
     library, calls = first.case(source()), len(log())
     second = tiny_compiler(found, tmp_path / "cache")
-    assert is_cached(second, source())
+    assert second.has(source())
     assert library == first.case(source()) == second.case(source())
     assert calls == len(log())
 
@@ -344,8 +329,8 @@ def test_another_build_is_another_key(
 ) -> None:
     """What changes the code of a case, or may, compiles it anew."""
     compiler.case(source())
-    assert is_cached(tiny_compiler(facts, compiler.cache.root), source())
-    assert not is_cached(tiny_compiler(change(facts), compiler.cache.root), source())
+    assert tiny_compiler(facts, compiler.cache.root).has(source())
+    assert not tiny_compiler(change(facts), compiler.cache.root).has(source())
 
 
 def test_a_changed_header_of_the_build_compiles_again(facts: BuildFacts, tmp_path: Path) -> None:
@@ -392,11 +377,11 @@ def test_a_changed_header_of_the_user_compiles_again(facts: BuildFacts, tmp_path
     for value in (1, 2):
         header.write_text(f"static int mine = {value};")
         compiler = tiny_compiler(facts, tmp_path / "cache")
-        assert not is_cached(compiler, case)
+        assert not compiler.has(case)
         compiler.case(case)
-        assert is_cached(compiler, case)
+        assert compiler.has(case)
     header.unlink()
-    assert not is_cached(compiler, case)
+    assert not compiler.has(case)
 
 
 def test_the_same_source_gives_the_same_bytes(facts: BuildFacts, tmp_path: Path) -> None:
