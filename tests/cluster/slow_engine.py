@@ -13,8 +13,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
-
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
@@ -25,7 +23,6 @@ from instruction_counts.engines.registry import register
 SECONDS = "SECONDS_A_CASE"
 NOTED = "NOTED"
 HOLD = "HOLD"
-CPU = "ANOTHER_CPU"
 
 
 class SlowEngine:
@@ -50,9 +47,8 @@ class SlowEngine:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """That of the build, on a processor that may be another one."""
-        found = self._facts.fingerprint
-        return attrs.evolve(found, cpu=os.environ.get(CPU, found.cpu))
+        """That of the build."""
+        return self._facts.fingerprint
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """It can always start."""

@@ -13,7 +13,7 @@ import pytest
 from instruction_counts.cluster.connection import connected
 from instruction_counts.cluster.lanes import Workers
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.execution.events import Finished
@@ -25,10 +25,9 @@ from instruction_counts.system.cache import VARIABLE
 from tests.cluster import slow_engine
 from tests.cluster.real import Cluster, certificates
 from tests.fakes import make_case
-from tests.process import called, executable, write_definitions
+from tests.process import write_definitions
 from tests.real import lock_file
 from tests.session.fakes import Remarks
-from tests.small_disk import fill, small_disk
 from tests.waiting import comes_true
 
 dask = pytest.importorskip("dask")
@@ -138,18 +137,6 @@ def test_without_workers_the_run_ends_with_the_remedy(cluster: Cluster, killed: 
     assert 4 <= len(seen)
 
 
-def test_a_worker_of_another_kind_is_left_out(cluster: Cluster) -> None:
-    """Its counts would be others for reasons that are no change of the build."""
-    for variables in ({}, {}, {slow_engine.CPU: "Another Processor"}):
-        cluster.worker(**variables)
-    told = Remarks()
-    with runner_of(cluster, told, 3, BASE).lanes() as lanes:
-        number = lanes.number
-
-    assert 4 == number
-    assert 1 == len([text for text in told.notes if "it has another cpu than most" in text])
-
-
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -198,46 +185,6 @@ def test_an_environment_of_a_lock_file_is_made_once_on_each_machine(
     assert 2 == log.read_text().count("Successfully installed tiny-1")
     assert 2 == len([*cache.glob("environments/[!.]*")])
     assert 2 == len([text for text in told.notes if "an environment is made" in text])
-
-
-@pytest.mark.thorough
-def test_what_a_worker_with_a_full_disk_had_goes_to_another_one(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    """With the reason, and what to do there."""
-    told = Remarks()
-    with small_disk(tmp_path / "disk", "64k") as disk:
-        fill(disk)
-        cluster.worker(**{slow_engine.NOTED: str(disk / "noted")})
-        cluster.worker(**{slow_engine.SECONDS: "0.2"})
-        with runner_of(cluster, told, 2, BASE).lanes() as lanes:
-            found = counts(carried_out(orders([BASE], 12), lanes))
-
-    assert {(f"case{n}", "base"): n + 1 for n in range(12)} == found
-    (note,) = [text for text in told.notes if " cannot go on; " in text]
-    assert "go to others: No space left on device\n  Free some space there" in note
-
-
-@pytest.mark.thorough
-def test_a_worker_that_lacks_the_build_is_left_out(cluster: Cluster, tmp_path: Path) -> None:
-    """Also where it is the first that is asked; with no other one, that is the error."""
-    folder = tmp_path / "build"
-    folder.mkdir()
-    build = Build("base", executable(folder / "python", f'exec {sys.executable} "$@"'))
-    hidden = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {folder} && exec "$@"', "sh")
-    if called([*hidden, "true"]).returncode:
-        pytest.skip("nothing can be mounted for one process")
-    told = Remarks()
-    cluster.worker(inside=hidden)
-    with pytest.raises(BuildError, match=rf"{folder}/python does not"):
-        runner_of(cluster, told, 1, build)
-    cluster.worker()
-    with runner_of(cluster, told, 2, build).lanes() as lanes:
-        found = counts(carried_out(orders([build], 4), lanes))
-
-    assert {(f"case{n}", "base"): n + 1 for n in range(4)} == found
-    (note,) = [text for text in told.notes if " is not used: " in text]
-    assert f"{folder}/python" in note
 
 
 @pytest.mark.thorough

@@ -97,6 +97,19 @@ def test_a_worker_that_does_not_fit_is_left_out_with_the_reason(
     assert [f"b is not used: {expected}"] == [text.partition("\n")[0] for text in said]
 
 
+def test_a_worker_of_another_kind_is_left_out() -> None:
+    """Its counts would be others for reasons that are no change of the build."""
+    said: list[str] = []
+    other = {"default": attrs.evolve(FINGERPRINT, cpu="Another Processor")}
+    lanes = opened(said, a={}, b={"open_lanes": attrs.evolve(OPENED, fingerprints=other)}, c={})
+
+    assert 4 == lanes.number
+    assert {"default": FINGERPRINT} == lanes.fingerprints
+    (text,) = said
+    assert text.startswith("b is not used: ")
+    assert text.endswith("as it has another cpu than most workers")
+
+
 def test_without_a_worker_that_fits_the_reason_is_the_error() -> None:
     """With its remedy."""
     with pytest.raises(BuildError, match="no such build"):

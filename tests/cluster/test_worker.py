@@ -78,6 +78,20 @@ def test_what_goes_wrong_is_told_with_the_remedy() -> None:
         value_of(loads(worker.measure("no JSON"), Answer), Measured)
 
 
+@pytest.mark.faults
+def test_what_its_machine_is_short_of_is_told_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The case can go to another one, where the disk is not full."""
+    worker.open_lanes(dumps(WANTED))
+    with monkeypatch.context() as patch:
+        patch.setenv(slow_engine.NOTED, "/dev/full")
+        answer = measured(attrs.evolve(make_order("add"), build=BUILD))
+
+    with pytest.raises(UsageError, match=r"^No space left on device\n  Free some space there"):
+        value_of(answer, Measured)
+
+
 def test_orders_travel_whole() -> None:
     """But for what only their controller reads."""
     orders = [WorkOrder(case, BUILD, executed=True) for case in load(STANDARD)]
