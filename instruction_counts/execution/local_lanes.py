@@ -155,8 +155,7 @@ _KINDS = Registry(
     "kind of lanes", LanesEntry("local", "cores of this machine", known_or_probed, _open)
 )
 """The kinds of lanes that there are; a further one is a file with an entry, and one line here."""
-register, unregister = _KINDS.register, _KINDS.unregister
-kinds_of_lanes, lanes_named = _KINDS.entries, _KINDS.named
+register, unregister, lanes_named = _KINDS.register, _KINDS.unregister, _KINDS.named
 
 DEFAULT = "local"
 """Where cases are measured if nothing else is asked for."""

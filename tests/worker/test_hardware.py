@@ -15,7 +15,7 @@ from worker.hardware import Kernel, hardware
 
 WORK = [0]
 """So many instructions were executed, if the statement is to be believed."""
-ENABLE, DISABLE, RESET = 0x2400, 0x2401, 0x2403
+ENABLE, DISABLE = 0x2400, 0x2401
 SETUP = f"import sys; work = sys.modules[{__name__!r}].WORK"
 
 

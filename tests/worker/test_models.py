@@ -1,6 +1,5 @@
 """Taking models apart, in the process of the test."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,10 @@ WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
 
 
 @pytest.fixture(autouse=True)
-def importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     """The models are found as in the working directory of a user."""
     monkeypatch.syspath_prepend(str(FIXTURES))
     monkeypatch.chdir(FIXTURES)
-    return
 
 
 def request(factory: str, *inputs: dict[str, Any], **options: Any) -> dict[str, Any]:
