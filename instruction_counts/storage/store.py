@@ -108,6 +108,7 @@ class Store:
         again, also where a server has gone away since.
         """
         with self._database.writing() as connection:
+            _check_run(connection, run_id)
             _put_record(connection, run_id, record)
         if self._database.path is None:
             self._spool[run_id, record.identity] = packed(record.outcome.details)
@@ -446,7 +447,6 @@ def _is_case(run_id: int, build: str, key: CaseKey) -> ColumnElement[bool]:
 
 def _put_record(connection: Connection, run_id: int, record: Record) -> None:
     """Store an outcome in the place of the one of its case, or behind the others of the run."""
-    _check_run(connection, run_id)
     outcome, counted = record.outcome, record.outcome.instructions
     values = {
         **record.key.as_values,
