@@ -309,7 +309,7 @@ class _Request:
 
     def path_of(self, what: str, suffix: str = "") -> Path:
         """The same for the controller."""
-        return self._folder / f"{what}-{self._number}{suffix}"
+        return self._folder / self.name_of(what, suffix)
 
     def write(
         self, task: Mapping[str, Any], files: Mapping[str, Path], made: Mapping[str, Path]

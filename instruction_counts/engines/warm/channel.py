@@ -8,7 +8,6 @@ the sign that somebody waits.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import socket
@@ -93,7 +92,7 @@ def _state_of(program: Path) -> str:
 
 def digest_of(files: Files) -> str:
     """What tells the files of a build from others."""
-    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+    return key_of(repr(sorted(files.items())))
 
 
 @contextlib.contextmanager
