@@ -27,7 +27,7 @@ from instruction_counts.builds.inquiry import made_for
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.api import TORCH
 from instruction_counts.core.devices import CPU, CUDA
-from instruction_counts.core.runtimes import runtime_of
+from instruction_counts.core.runtimes import Artefact, runtime_of
 from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.executed import CudaCalls, Executed
@@ -543,12 +543,10 @@ class ForkEngine:
         """What the case needs that has to be made first: its artefact, its shared object."""
         files: dict[str, Path] = {}
         case = attempt.order.case
-        source = artefact_source(case)
-        if source is not None:
-            artefact = runtime_of(case.autolabels.runtime).artefact
-            assert artefact is not None
+        source, artefact = artefact_source(case), runtime_of(case.autolabels.runtime).artefact
+        if source is not None and artefact is not None:
             make = self._make_artefact if artefact.is_kept else self._artefacts.get
-            files["artefact"] = make(source, attempt)
+            files["artefact"] = make(source, artefact, attempt)
         if self._own.prepared_by:
             files[CACHES] = self._caches_of(attempt)
         if case.autolabels.language is Language.CPP:
@@ -583,18 +581,15 @@ class ForkEngine:
             files,
         )
 
-    def _make_artefact(self, source: str, attempt: _Attempt) -> Path:
-        case = attempt.order.case
-        artefact = runtime_of(case.autolabels.runtime).artefact
-        assert artefact is not None
-        name = f"artefact{artefact.suffix}"
+    def _make_artefact(self, source: str, artefact: Artefact, attempt: _Attempt) -> Path:
+        name, num_threads = f"artefact{artefact.suffix}", attempt.order.case.num_threads
 
         def build(folder: Path) -> None:
-            asked = {"artefact_source": source, "num_threads": case.num_threads}
+            asked = {"artefact_source": source, "num_threads": num_threads}
             self._make("artefact", asked, attempt, {"artefact": folder / name})
 
         if artefact.is_kept:
-            key = key_of(source, str(case.num_threads), *self._identity)
+            key = key_of(source, str(num_threads), *self._identity)
             return self._compiler.cache.entry("artefacts", key, build) / name
         folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
         build(folder)
