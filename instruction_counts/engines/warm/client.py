@@ -61,11 +61,11 @@ class WarmServers:
         self._order = holder.Order(
             facts,
             attrs.evolve(profile, callgrind_out=None),
-            tuple(map(str, libraries)),
-            str(channel.place_of(facts.build, profile)),
+            tuple(libraries),
+            channel.place_of(facts.build, profile),
             keep_s,
         )
-        self._place = Path(self._order.place)
+        self._place = self._order.place
         self._notice = notice
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()

@@ -47,9 +47,9 @@ class Order:
 
     facts: BuildFacts
     profile: Profile
-    libraries: tuple[str, ...]
+    libraries: tuple[Path, ...]
     """What lies beside each worker."""
-    place: str
+    place: Path
     """Of its socket."""
     keep_s: float
 
@@ -70,7 +70,7 @@ class Holder:
     ) -> None:
         self._order, self._folder, self._make = order, folder, make
         self._memory_is_short = memory_is_short
-        self._place = Path(order.place)
+        self._place = order.place
         self._files = channel.digest_of(order.facts.files)
         self._servers: dict[tuple[str, str], ForkServer] = {}
         self._loaded: dict[str, tuple[int, int]] = {}
@@ -278,16 +278,14 @@ def _memory_below(pid: int) -> int:
 def main() -> None:
     """Hold the servers that the standard input asks for."""
     order = cattrs.structure(json.load(sys.stdin), Order)
-    place = Path(order.place)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with channel.named(place) as name:
+    with channel.named(order.place) as name:
         listener.bind(name)
     listener.listen(64)
     if os.fork():  # whoever started it waits for this, and for nothing else
         os._exit(0)
-    libraries = tuple(map(Path, order.libraries))
     with WorkFolder() as folder:
-        processes = ForkProcesses(order.facts, order.profile, folder, libraries)
+        processes = ForkProcesses(order.facts, order.profile, folder, order.libraries)
         holder = Holder(order, folder, processes.server, _memory_is_short)
         try:
             holder.serve(listener)

@@ -59,7 +59,7 @@ def hold(tmp_path: Path) -> Iterator[HOLD]:
         with channel.named(place) as name:
             listener.bind(name)
         listener.listen()
-        order = Order(FACTS, Profile(), (), str(place), keep_s)
+        order = Order(FACTS, Profile(), (), place, keep_s)
         holder = Holder(order, folder, start, memory_is_short)
 
         def serve() -> None:
