@@ -1,15 +1,13 @@
 """Whether the functions of an interpreter have names, seen in programs that are linked here."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from instruction_counts.builds.symbols import advice_on_names
+from tests.engines.compiled_c import NEEDS_GCC, compile_c
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+pytestmark = NEEDS_GCC
 
 
 def linked(folder: Path, *options: str, output: str = "python3.11") -> Path:
@@ -17,8 +15,7 @@ def linked(folder: Path, *options: str, output: str = "python3.11") -> Path:
     source = folder / "main.c"
     source.write_text("int called(void) { return 0; }\nint main(void) { return called(); }\n")
     path = folder / output
-    command = ["gcc", "-Wl,--build-id", *options, str(source), "-o", str(path)]
-    subprocess.run(command, check=True)
+    compile_c("-Wl,--build-id", *options, source, "-o", path)
     return path
 
 

@@ -1,9 +1,14 @@
 """C that tests compile: the libraries of counted processes, and programs that use them."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "steady"
+GCC = shutil.which("gcc") or ""
+NEEDS_GCC = pytest.mark.skipif(not GCC, reason="gcc is not installed")
 
 
 def compile_c(*arguments: str | Path) -> None:

@@ -1,17 +1,16 @@
 """The library that fills fresh memory, with a real compiler."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.engines.compiled_c import PROGRAMS, compile_c
+from tests.engines.compiled_c import NEEDS_GCC, PROGRAMS, compile_c
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "instruction_counts" / "engines" / "native" / "fresh.c"
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+pytestmark = NEEDS_GCC
 
 
 @pytest.mark.parametrize(

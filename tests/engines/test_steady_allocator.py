@@ -5,7 +5,6 @@ import errno
 import itertools
 import os
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -27,7 +26,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.engines.compiled_c import PROGRAMS, compile_c
+from tests.engines.compiled_c import NEEDS_GCC, PROGRAMS, compile_c
+from tests.real import NEEDS_VALGRIND
 from worker.cpython import facts
 from worker.main import Shim
 
@@ -38,10 +38,7 @@ KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
 
-needs_valgrind = pytest.mark.skipif(
-    shutil.which("valgrind") is None, reason="valgrind is not installed"
-)
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+pytestmark = NEEDS_GCC
 
 SIZES = [1, 15, 16, 17, 1000, KIB, KIB + 1, 1152, 1153, 65_000, MIB, MIB + 1, 3 * MIB]
 PASTS = [1, 2, 3]
@@ -605,7 +602,7 @@ def without_past(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Wind
     return windows_of(build("cost_of_calls"), tmp_path_factory.mktemp("no_past"))[1]
 
 
-@needs_valgrind
+@NEEDS_VALGRIND
 @pytest.mark.parametrize("past", PASTS)
 def test_a_call_costs_the_same_whatever_happened_before(
     build: Build, without_past: Windows, past: int, tmp_path: Path
@@ -615,13 +612,13 @@ def test_a_call_costs_the_same_whatever_happened_before(
     assert without_past == windows_of(build("cost_of_calls"), tmp_path, str(past))[1]
 
 
-@needs_valgrind
+@NEEDS_VALGRIND
 def test_a_comparison_costs_the_same_wherever_it_lies(build: Build, tmp_path: Path) -> None:
     """Also across the end of a page, where the C library takes another path."""
     assert 1 == len(set(windows_of(build("cost_of_comparing"), tmp_path)[1].values()))
 
 
-@needs_valgrind
+@NEEDS_VALGRIND
 def test_windows_count_what_is_in_them(build: Build, tmp_path: Path) -> None:
     """Each is dumped under its number: a thousand no-ops more, then n, 2n and 4n runs.
 
@@ -638,7 +635,7 @@ def test_windows_count_what_is_in_them(build: Build, tmp_path: Path) -> None:
     assert "5 0,0,0,0 0,0,0,0 20,50500,10,0 40,101000,20,0 80,202000,40,0 0\n" == printed
 
 
-@needs_valgrind
+@NEEDS_VALGRIND
 def test_windows_before_the_first_that_counts_are_not_dumped(build: Build, tmp_path: Path) -> None:
     """Nothing of them is in the next one's dump; their allocations are kept."""
     folders = (tmp_path / "all", tmp_path / "fewer")
@@ -649,7 +646,7 @@ def test_windows_before_the_first_that_counts_are_not_dumped(build: Build, tmp_p
     assert (printed, windows) == windows_of(build("windows"), folders[1], "from the second")
 
 
-@needs_valgrind
+@NEEDS_VALGRIND
 def test_what_windows_cost_is_known_without_their_dumps(build: Build, tmp_path: Path) -> None:
     """From the log: as much as a dump says, whether or not there is one of that window."""
     found = []
@@ -666,7 +663,7 @@ def test_what_windows_cost_is_known_without_their_dumps(build: Build, tmp_path: 
     assert [None, None, None, sum(costs[:4]), costs[4]] == last_dumped
 
 
-@needs_valgrind
+@NEEDS_VALGRIND
 def test_windows_beyond_the_last_slot_are_not_kept(build: Build, tmp_path: Path) -> None:
     """Of a hundred that are counted, 64 are dumped."""
     printed, windows = windows_of(build("windows"), tmp_path, "many")

@@ -171,9 +171,9 @@ def stand_ins(
     key = key_of(first_line([compiler, "--version"]), repr(shared), repr(files), repr(commands))
 
     def build(folder: Path) -> None:
-        _write(folder, shared)
+        write(folder, shared)
         for library in libraries:
-            _write(folder / library.stem, files[library])
+            write(folder / library.stem, files[library])
             _run(commands[library], folder / library.stem)
 
     entry = cache.entry(KIND, key, build)
@@ -181,7 +181,8 @@ def stand_ins(
     return StandIns(paths, identity(device))
 
 
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files by their names into a folder, which may be missing."""
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,6 +1,5 @@
 """What torch's libraries need of CUDA's, read from a library that needs some."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,9 @@ import pytest
 from instruction_counts.builds.cuda.needs import Library, needed_libraries
 from instruction_counts.domain.errors import BuildError
 from tests.builds.cuda.fake_torch import make_fake_torch
-from tests.engines.compiled_c import compile_c
+from tests.engines.compiled_c import NEEDS_GCC, compile_c
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+pytestmark = NEEDS_GCC
 
 
 def test_each_library_has_the_functions_that_torch_calls(tmp_path: Path) -> None:

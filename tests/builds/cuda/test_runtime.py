@@ -10,9 +10,10 @@ import pytest
 
 from instruction_counts.builds.cuda.needs import Library
 from instruction_counts.builds.cuda.stand_ins import read_device
-from tests.builds.cuda.compiled import GCC, compiled
+from tests.builds.cuda.compiled import compiled
+from tests.engines.compiled_c import NEEDS_GCC
 
-pytestmark = pytest.mark.skipif(not GCC, reason="gcc is not installed")
+pytestmark = NEEDS_GCC
 
 MEMORY_BYTES = 16 << 20
 HOST, DEVICE, NONE = 1, 2, 0

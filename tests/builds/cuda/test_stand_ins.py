@@ -19,10 +19,11 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import NO_STAND_IN, ending
-from tests.builds.cuda.compiled import GCC, compiled
+from tests.builds.cuda.compiled import compiled
 from tests.builds.cuda.fake_torch import make_fake_torch
+from tests.engines.compiled_c import GCC, NEEDS_GCC
 
-pytestmark = pytest.mark.skipif(not GCC, reason="gcc is not installed")
+pytestmark = NEEDS_GCC
 
 CALL = """\
 import ctypes, sys
