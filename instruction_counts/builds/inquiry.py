@@ -120,8 +120,8 @@ def _answer(
             raise BuildError(f'build "{build.name}": {what}', remedy) from error
 
 
-def measure_machine(build: Build, core: int | None = None) -> Machine:
-    """What one core can do with the torch of ``build``: ``core``, or any. It takes seconds.
+def measure_machine(build: Build, core: int) -> Machine:
+    """What ``core`` can do with the torch of ``build``. It takes seconds.
 
     Raises:
         BuildError, DataError: the build does not work, or has no torch.

@@ -57,7 +57,7 @@ class Problem:
 class ValidationError(DataError):
     """The problems of a file, of which the first ten are shown, in the order of their lines."""
 
-    def __init__(self, problems: Iterable[Problem], remedy: str = "") -> None:
+    def __init__(self, problems: Iterable[Problem], remedy: str) -> None:
         self.problems = tuple(sorted(set(problems)))
         shown = [str(problem) for problem in self.problems[:_MOST_SHOWN]]
         if len(self.problems) > _MOST_SHOWN:

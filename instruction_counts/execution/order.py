@@ -17,7 +17,7 @@ from instruction_counts.system.files import locked, write_atomically
 
 
 def longest_first(
-    orders: Iterable[WorkOrder], durations_s: Mapping[str, float], *, in_budget: bool = False
+    orders: Iterable[WorkOrder], durations_s: Mapping[str, float], *, in_budget: bool
 ) -> list[WorkOrder]:
     """``orders`` by falling duration, with ``durations_s`` by definition hash; stable.
 

@@ -78,7 +78,7 @@ class Node:
         place = self.places.get(self.steps, (0, 0))
         return Problem(self.file, *place, f"${path}", found, expected)
 
-    def unlike(self, expected: str, found: str | None = None) -> ValidationError:
+    def unlike(self, expected: str, found: str) -> ValidationError:
         """The error that something else is expected here."""
         return ValidationError([self.problem(expected, found)], self.remedy)
 

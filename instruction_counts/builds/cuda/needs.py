@@ -64,7 +64,7 @@ def needed_libraries(folder: Path) -> tuple[Library, ...]:
         return ()
     sonames = {
         name[0]
-        for line in _printed("readelf", "--dynamic", "--wide", paths)
+        for line in _printed(paths, "readelf", "--dynamic", "--wide")
         if "(NEEDED)" in line and (name := _CUDA.search(line))
     }
     functions: dict[str, set[str]] = {soname: set() for soname in sorted(sonames)}
@@ -96,7 +96,7 @@ def _library_of(symbol: str, version: str, sonames: Iterable[str]) -> str:
 
 def _undefined(paths: list[Path]) -> Iterator[tuple[str, str]]:
     """Each symbol that is not defined in a library itself, and its version."""
-    for line in _printed("nm", "--dynamic", "--undefined-only", paths):
+    for line in _printed(paths, "nm", "--dynamic", "--undefined-only"):
         kind, _, name = line.strip().partition(" ")
         if kind in {"U", "w"}:
             symbol, _, version = name.partition("@")
@@ -113,19 +113,17 @@ def _looked_up(path: Path) -> Mapping[str, set[str]]:
         }
 
 
-def _printed(program: str, *arguments: str | list[Path]) -> Iterator[str]:
-    """The lines that a program of the binutils prints."""
+def _printed(files: list[Path], program: str, *options: str) -> Iterator[str]:
+    """The lines that a program of the binutils prints about files."""
     path = shutil.which(program)
     if path is None:
         raise BuildError(
             f"{program} is not installed: it tells what torch needs from CUDA",
             "apt-get install binutils",
         )
-    named = (map(str, part) if isinstance(part, list) else [part] for part in arguments)
-    command = [path, *(word for words in named for word in words)]
     try:
         done = subprocess.run(
-            command,
+            [path, *options, *files],
             env={**os.environ, "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -66,7 +66,7 @@ class Holder:
         order: Order,
         folder: Path,
         make: MakeServer,
-        memory_is_short: Callable[[], bool] = lambda: False,
+        memory_is_short: Callable[[], bool],
     ) -> None:
         self._order, self._folder, self._make = order, folder, make
         self._memory_is_short = memory_is_short
