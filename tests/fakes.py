@@ -137,21 +137,6 @@ def make_run(*records: Record, builds: Iterable[str] = (BUILD.name,)) -> Run:
     return Run("0.1.0", "timer", dict.fromkeys(builds, FINGERPRINT), records)
 
 
-def together(*actions: Callable[[], None]) -> None:
-    """Let all of ``actions`` begin at once, each in a thread of its own, and wait for them."""
-    begin = threading.Barrier(len(actions))
-
-    def act(action: Callable[[], None]) -> None:
-        begin.wait(300)
-        action()
-
-    threads = [threading.Thread(target=act, args=(action,)) for action in actions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 class FakeClock:
     """A clock that moves by ``step`` seconds with each look at it."""
 
@@ -188,7 +173,7 @@ class FakeEngine:
     def __init__(
         self,
         script: Mapping[Label, Sequence[Answer]] | None = None,
-        during: Callable[[WorkOrder], None] = lambda _: None,
+        during: Callable[[WorkOrder], object] = lambda _: None,
     ) -> None:
         self._script = {label: list(answers) for label, answers in (script or {}).items()}
         self._during = during
@@ -232,20 +217,6 @@ class FakeEngine:
     def close(self) -> None:
         """Let hanging cases go."""
         self.closed.set()
-
-
-class HangingEngine(FakeEngine):
-    """An engine whose cases end when it is closed, as those of killed processes do."""
-
-    def __init__(
-        self, hanging: Iterable[Label], script: Mapping[Label, Sequence[Answer]] | None = None
-    ) -> None:
-        super().__init__(script, during=self._hang)
-        self._hanging = set(hanging)
-
-    def _hang(self, order: WorkOrder) -> None:
-        if order.case.label in self._hanging:
-            self.closed.wait(300)
 
 
 def exporter_to(path: Path, clock: Callable[[], float] | None = None) -> Exporter:

@@ -1,6 +1,6 @@
 """The order of work, what is remembered for it, and budgets of time."""
 
-import functools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from instruction_counts.execution.events import Finished
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.scheduler import execute
 from tests.cores import lanes_of
-from tests.fakes import BUILD, OK, FakeClock, FakeEngine, make_case, together
+from tests.fakes import BUILD, OK, FakeClock, FakeEngine, make_case
 
 CASES = {name: make_case(name, stmt=name) for name in "abcdef"}
 HASHES = {name: case.definition_hash for name, case in CASES.items()}
@@ -64,7 +64,8 @@ def test_durations_of_two_runs_at_the_same_time_are_all_noted(tmp_path: Path) ->
         for number in range(20):
             note_durations(path, {f"{name} {number}": 1.0})
 
-    together(*(functools.partial(note, name) for name in "ab"))
+    with ThreadPoolExecutor(2) as threads:
+        [*threads.map(note, "ab")]
 
     expected = {f"{name} {number}": 1.0 for name in "ab" for number in range(20)}
     assert expected == read_durations(path)

@@ -19,7 +19,6 @@ from tests.fakes import (
     OK,
     FakeClock,
     FakeEngine,
-    HangingEngine,
     failed,
     make_case,
     make_order,
@@ -144,8 +143,10 @@ def test_closing_early_leaves_no_lane_behind(answer: Outcome) -> None:
     """
     before = set(threading.enumerate())
     orders = make_orders(10, retries=9)
-    labels = [order.case.label for order in orders]
-    engine = HangingEngine(labels, {label: [answer] for label in labels})
+    # Cases end when the engine is closed, as those of killed processes do.
+    engine = FakeEngine(
+        {order.case.label: [answer] for order in orders}, lambda _: engine.closed.wait(300)
+    )
     events = execute(orders, lanes_of(engine, 0, number=3))
     next(events)
     events.close()
