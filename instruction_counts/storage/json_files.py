@@ -30,6 +30,7 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.executed import OperatorCalls, PythonFunction
 from instruction_counts.domain.outcomes import (
     CallCost,
+    Details,
     FunctionCost,
     FunctionCosts,
     TensorValue,
@@ -254,18 +255,18 @@ def loads_counted(text: str) -> CountOfRecord:
     return attrs.evolve(found, failure=found.failure.partition("\n")[0])
 
 
-def packed(value: Any) -> bytes:
+def packed(details: Details) -> bytes:
     """What `dumps` gives, compressed."""
-    return zlib.compress(dumps(value).encode())
+    return zlib.compress(dumps(details).encode())
 
 
-def unpacked(data: bytes, kind: type[T]) -> T:
-    """The value of class ``kind`` that `packed` was given.
+def unpacked(data: bytes) -> Details:
+    """The details that `packed` was given.
 
     Raises:
-        zlib.error: it is not compressed; else as `loads`.
+        zlib.error: they are not compressed; else as `loads`.
     """
-    return loads(zlib.decompress(data).decode(), kind)
+    return loads(zlib.decompress(data).decode(), Details)
 
 
 @contextlib.contextmanager

@@ -171,7 +171,7 @@ class Store:
         with self._reading(run_id) as connection:
             mine = select(outcomes.c.details).where(_is_case(run_id, build, key))
             data = connection.scalar(mine)
-            return Details() if data is None else unpacked(data, Details)
+            return Details() if data is None else unpacked(data)
 
     def completed(self, record: Record) -> Record:
         """The record with its details, which are read from the run that it is stored in."""
@@ -179,7 +179,7 @@ class Store:
             return record
         spooled = self._spool.get((record.stored_in, record.identity))
         if spooled is not None:
-            return record.with_details(unpacked(spooled, Details))
+            return record.with_details(unpacked(spooled))
         return record.with_details(self.details(record.stored_in, record.build, record.key))
 
     def delete(self, run_id: int) -> None:
