@@ -94,9 +94,9 @@ def one_of(options: Collection[str], asked: object = None) -> str:
 
 
 def read(
-    path: Path, remedy: str = "", *, as_json: bool | None = None, largest_mib: int = _LARGEST_MIB
+    path: Path, remedy: str = "", *, as_json: bool = False, largest_mib: int = _LARGEST_MIB
 ) -> Node:
-    """What a YAML or JSON file holds; its name decides where ``as_json`` does not.
+    """What a YAML or JSON file holds; JSON where ``as_json`` or its name says so.
 
     Where its name ends in ``.gz``, it is unpacked; so many MiB of it are too large.
 
@@ -115,7 +115,7 @@ def read(
         found = f"the byte 0x{data[error.start]:02x} in line {data.count(10, 0, error.start) + 1}"
         raise start.unlike("text in UTF-8", found) from error
     del data  # the text alone can be large
-    if path.suffix.lower() == ".json" if as_json is None else as_json:
+    if as_json or path.suffix.lower() == ".json":
         return _of_json(start, text)
     return _Yaml(start, text).root()
 

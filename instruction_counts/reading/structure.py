@@ -110,7 +110,7 @@ def read_as(
     converter: cattrs.Converter,
     remedy: str = "",
     *,
-    as_json: bool | None = None,
+    as_json: bool = False,
 ) -> T:
     """The value of class ``kind`` that a YAML or JSON file holds.
 
