@@ -175,12 +175,12 @@ class _Reader:
                 cost = self._cost_of(fields[1:])
             else:
                 cost = int(fields[1]) if len(fields) > 1 else 0  # nothing may be left out
-            if self._calls is not None:
-                self._take_call(cost)
-            elif self._running is None:
+            if self._running is None:
                 raise ValueError("a cost of no function")
-            else:
+            if self._calls is None:
                 self._own += cost
+            else:
+                self._take_calls(self._running, self._calls, cost)
             return
         key, _, text = line.partition("=")
         if key in _CALLED:
@@ -203,13 +203,11 @@ class _Reader:
             self.exclusive[self._running] = self.exclusive.get(self._running, 0) + self._own
         self._own = 0
 
-    def _take_call(self, cost: int) -> None:
-        if self._running is None or self._calls is None:
-            raise ValueError("a call by no function")
+    def _take_calls(self, caller: Function, number: int, cost: int) -> None:
         called = {"ob": self._named["ob"], "fl": self._named["fl"], **self._called}
-        edge = self._running, _function(called)
+        edge = caller, _function(called)
         calls, instructions = self.calls.get(edge, _NONE)
-        self.calls[edge] = calls + self._calls, instructions + cost
+        self.calls[edge] = calls + number, instructions + cost
         self._called, self._calls = {}, None
 
     def _name(self, kind: str, text: str) -> str:
