@@ -57,17 +57,15 @@ def test_what_is_too_small_to_be_seen_is_merged_and_not_dropped() -> None:
 
 
 def test_a_document_without_stacks_has_no_tree() -> None:
-    """Nor has one whose file of profiles is empty."""
-    empty = {"profiles": [], "shared": {"frames": []}}
-
-    assert [None, None] == [flame.tree(None), flame.tree(empty)]
+    """Its page draws nothing."""
+    assert flame.tree(None) is None
 
 
 def test_boxes_have_short_names() -> None:
     """Without arguments; what is no name of C++ stays as it is."""
     names = ["at::add(at::Tensor const&)", "<case> statement", "(below main)"]
     profile = {"samples": [[0], [1], [2]], "weights": [3, 2, 1]}
-    frames = {"frames": [{"name": name} for name in names]}
+    frames = {"frames": [{"name": name, "file": "lib"} for name in names]}
     found = flame.tree({"profiles": [profile], "shared": frames})
 
     assert found is not None

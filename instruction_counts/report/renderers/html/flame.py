@@ -50,7 +50,7 @@ def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
     ``profiles`` is a file of speedscope's format, whose first two profiles are base and new; a
     single one is both.
     """
-    if profiles is None or not profiles["profiles"]:
+    if profiles is None:
         return None
     root = _Node("all", "")
     frames = profiles["shared"]["frames"]
@@ -60,7 +60,7 @@ def tree(profiles: Mapping[str, Any] | None) -> dict[str, list[Any]] | None:
             node = root
             node.spend(side, weight)
             for place in stack:
-                key = frames[place]["name"], frames[place].get("file", "")
+                key = frames[place]["name"], frames[place]["file"]
                 node = node.children.setdefault(key, _Node(*key))
                 node.spend(side, weight)
     weights, below = [], [root]
