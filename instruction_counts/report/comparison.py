@@ -263,7 +263,7 @@ def _count(count: int | None, record: Record | None) -> Cell:
     return attrs.evolve(count_cell(record.outcome.instructions), value=count)
 
 
-def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
+def why(difference: Difference, shared: SharedCauses, models: Models) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
     parts, effect = [*_said_of_times_in_turns(difference)], difference.effect
     parts += _said_of_cycles(difference)
@@ -281,8 +281,7 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
     for change in difference.metrics:
         before, after = (change.metric.text(amount) for amount in (change.base, change.new))
         parts.append(f"{change.metric.title}: {before} → {after} ({change.verdict})")
-    if models is not None:
-        parts += models.impacts(difference.base, difference.change)
+    parts += models.impacts(difference.base, difference.change)
     if (time := difference.time) and time.verdict is None and time.significant:
         seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
         parts.append(f"time {seconds} ({relative(time.relative)})")
