@@ -55,12 +55,12 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
         answer=[verdict, *compared.answer],
         sections=(*causes.tables(shared), *_sections(gate, shared)),
         notes=report.skipped_notes(comparison),
-        data={**check_values(gate, compared.data["causes"]), "interrupted": interrupted},
+        data={**_values(gate, compared.data["causes"]), "interrupted": interrupted},
         tests=case_tests(gate),
     )
 
 
-def check_values(gate: Gate, shared_causes: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def _values(gate: Gate, shared_causes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The JSON of a check: everything that is known, case by case, and what cases share."""
     return {
         "check_version": CHECK_VERSION,

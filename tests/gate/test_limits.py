@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import json
 from pathlib import Path
 
 import attrs
@@ -25,7 +24,8 @@ from instruction_counts.gate.limits import (
     exceeded_in,
     read_limits,
 )
-from instruction_counts.report.gate import check_values
+from instruction_counts.report.gate import check_document
+from instruction_counts.report.renderers import json as json_renderer
 from tests.builders import comparison, counted, cpp, difference, key
 from tests.fakes import paired_times
 
@@ -238,8 +238,8 @@ CASES = (
 def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
     """And not what failed for another reason."""
     path = tmp_path / "check.json"
-    values = check_values(apply_limits(comparison(*CASES), HUNDRED))
-    path.write_text(json.dumps(values))
+    document = check_document(apply_limits(comparison(*CASES), HUNDRED))
+    path.write_text(json_renderer.render(document))
     (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
 
     assert {key("fails")} == exceeded_in(path)
@@ -254,7 +254,7 @@ def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) ->
     was_compared = verdict in {Verdict.SAME, Verdict.BETTER}
     compared = difference(1000, 1000 if was_compared else 1101, label="a", verdict=verdict)
     gate = apply_limits(comparison(compared), HUNDRED, exceeded_before={compared.key})
-    path.write_text(json.dumps(check_values(gate)))
+    path.write_text(json_renderer.render(check_document(gate)))
 
     assert (set() if was_compared else {compared.key}) == exceeded_in(path)
 
