@@ -271,15 +271,6 @@ def test_several_statements_stand_beside_each_other() -> None:
     ] == statements_shown(slow, CALL)[2:6]
 
 
-def test_what_is_not_known_has_no_column() -> None:
-    """Times without counts, and counts without times."""
-    timed = attrs.evolve(ADD, outcome=Outcome(Status.OK, times=ADD.outcome.times))
-    untimed = attrs.evolve(ADD, outcome=attrs.evolve(ADD.outcome, times=None))
-
-    assert ["time"] == statements_shown(timed)[2].split()
-    assert "time" not in statements_shown(untimed)[2]
-
-
 def test_modes_are_named_where_they_differ() -> None:
     """Twins of one statement have the same label."""
     twin = attrs.evolve(ADD, language=Language.CPP)
