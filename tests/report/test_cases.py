@@ -8,8 +8,7 @@ import pytest
 from instruction_counts.core.api import GroupedOnce
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Language
-from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.outcomes import Times
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report.cases import about_cuda, code_document, details, list_document
 from instruction_counts.report.document import Block, Table
 from instruction_counts.report.renderers import renderer_named, terminal
@@ -57,24 +56,18 @@ def test_a_compared_case_unfolds_to_figures_and_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metrics", "expected"),
-    [({}, 0), ({"launches": 0}, 1), ({"launches": 3, "synchronisations": 1}, 1)],
+    ("outcome", "expected"),
+    [
+        (counted(1000), []),
+        # Also of what launches nothing.
+        (counted(1000, metrics={"launches": 0}), ["No kernel runs"]),
+        (counted(1000, metrics={"launches": 3, "synchronisations": 1}), ["No kernel runs"]),
+        (counted(1000, metrics={"launches": 1}, times_s=[2e-6]), ["Times are of a GPU"]),
+    ],
 )
-def test_a_line_says_what_is_counted_on_cuda(metrics: dict[str, int], expected: int) -> None:
-    """Also of what launches nothing; not where no case is on it."""
-    record = cpp("add", outcome=counted(1000, metrics=Amounts(metrics)))
+def test_a_line_says_what_is_counted_on_cuda(outcome: Outcome, expected: list[str]) -> None:
+    """And whose times there are; none where no case is on it."""
+    record = cpp("add", outcome=outcome)
+    pairs = zip(expected, about_cuda([None, record, record]), strict=True)
 
-    assert expected == len(about_cuda([None, record, record]))
-
-
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [(None, "No kernel runs"), (Times.of([2e-6], 1), "Times are of a GPU")],
-)
-def test_that_line_says_whether_times_mean_anything(times: Times | None, expected: str) -> None:
-    """They are those of a GPU, or there are none."""
-    outcome = counted(1000, metrics=Amounts({"launches": 1}))
-    record = cpp("add", outcome=attrs.evolve(outcome, times=times))
-    (line,) = about_cuda([record])
-
-    assert expected in line.text
+    assert all(said in line.text for said, line in pairs)
