@@ -100,16 +100,28 @@ def names(opened: Opened) -> list[str]:
     return [str(text) for text in rows.all_inner_texts()]
 
 
+def serious_faults(opened: Opened) -> list[tuple[str, list[str]]]:
+    """The rules of axe that a page breaks, and where."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(opened.page, options={"preload": False}).response["violations"]
+    return [
+        (rule["id"], [node["html"][:200] for node in rule["nodes"]])
+        for rule in found
+        if rule["impact"] in {"serious", "critical"}
+    ]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280])
 def test_a_page_complains_of_nothing_and_asks_for_nothing(
     open_page: Any, width: int, scheme: str
 ) -> None:
-    """Nor is it wider than its window."""
+    """Nor has it a serious fault, nor is it wider than its window."""
     opened = open_page(width=width, scheme=scheme)
 
     assert ([], []) == (opened.complaints, opened.asked_for)
     assert width >= opened.page.evaluate("document.documentElement.scrollWidth")
+    assert [] == serious_faults(opened)
 
 
 @pytest.mark.parametrize(
@@ -160,20 +172,6 @@ def test_a_function_is_found_and_zoomed_to(open_page: Any) -> None:
         playwright.expect(page.locator("#icicle .slice")).to_have_count(functions)
 
 
-def test_axe_finds_nothing_serious(open_page: Any) -> None:
-    """In either scheme."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    for scheme in ("light", "dark"):
-        opened = open_page(scheme=scheme)
-        found = axe.run(opened.page).response["violations"]
-
-        assert [] == [
-            (rule["id"], [node["html"][:200] for node in rule["nodes"]])
-            for rule in found
-            if rule["impact"] in {"serious", "critical"}
-        ]
-
-
 # Sites
 
 
@@ -209,15 +207,13 @@ def test_a_page_of_a_site_asks_for_nothing_beside_it(
     open_site: Any, kind: str, width: int, scheme: str
 ) -> None:
     """It complains of nothing, executes no text, has no serious fault, and fits its window."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     opened = open_site(kind, width=width, scheme=scheme)
 
     assert ([], []) == (opened.complaints, opened.asked_for)
     assert "taken" != opened.page.title()
     assert 0 == opened.page.locator("img").count()
     assert width >= opened.page.evaluate("document.documentElement.scrollWidth")
-    found = axe.run(opened.page, options={"preload": False}).response["violations"]
-    assert [] == [rule["id"] for rule in found if rule["impact"] in {"serious", "critical"}]
+    assert [] == serious_faults(opened)
 
 
 def test_the_search_leads_to_a_case_from_any_page(open_site: Any) -> None:
