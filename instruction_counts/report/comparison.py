@@ -238,8 +238,9 @@ def cases_table(
         )
         for case, said in sorted(cases, key=lambda pair: -abs(pair[0].relative or 0))
     )
-    how: dict[str, Any] = {"remark": remark, "shown": SHOWN, "more": "--limit 0 shows all"}
-    return Table(name, title, _COLUMNS, rows, role, folded=folded, **how).without_empty_columns()
+    return Table(
+        name, title, _COLUMNS, rows, role, remark=remark, shown=SHOWN, folded=folded
+    ).without_empty_columns()
 
 
 def change_cell(amount: float | None, difference: Difference | None) -> Cell:

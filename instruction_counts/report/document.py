@@ -136,8 +136,6 @@ class Table:
     """What is said beside the title: ``verified in 3 memory layouts``."""
     shown: int | None = None
     """How many rows a screen or a comment shows; None: all. Files hold all of them."""
-    more: str = ""
-    """How to see the others: ``--limit 0 shows all``."""
     folded: bool = False
     """Whether Markdown and pages fold it away until it is asked for."""
 

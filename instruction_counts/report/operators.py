@@ -94,7 +94,6 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         *("uncovered", "not covered", _UNCOVERED, found.uncovered),
         lambda operator: operator.entry_name,
         shown=limit or None,
-        more="--limit 0 shows all",
     )
     covered = len(found.public) - len(uncovered)
     share = fmt.written(everything.cells[-1], Unit.SHARE)

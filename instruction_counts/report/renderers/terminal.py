@@ -117,8 +117,7 @@ def _table(table: Table, width: int, limit: int | None) -> Iterator[Text]:
         yield from _row(row, cells, table.columns, widths, end)
         yield from _wrapped(row.below, width)
     if hidden and table.total is None:
-        more = f": {table.more}" if table.more else ""
-        yield Text(f"  … {hidden:,} more{visible_line(more)}", style="dim")
+        yield Text(f"  … {hidden:,} more: --limit 0 shows all", style="dim")
 
 
 def _texts(row: Row, columns: Sequence[Column]) -> list[str]:

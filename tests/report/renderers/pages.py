@@ -62,7 +62,7 @@ def document(text: str = "mm") -> Document:
         answer=[Line(f"3 cases: {text}", Role.STRONG), text],
         facts=Table("facts", "", columns, [Row(["torch", text])]),
         sections=(
-            Table("worse", "WORSE", COLUMNS, rows, Role.BAD, remark=text, shown=2, more=text),
+            Table("worse", "WORSE", COLUMNS, rows, Role.BAD, remark=text, shown=2),
             Table("same", text, grouped, rows[:1], folded=True, total=Row([text, 1, 2, 3])),
             Block(text, [text, Line(text, Role.DIM, 2)]),
             Chart(

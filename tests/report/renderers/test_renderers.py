@@ -56,7 +56,6 @@ WORSE = Table(
     ),
     Role.BAD,
     shown=2,
-    more="compare last --limit 0",
 )
 FACTS = Table(
     "facts",
@@ -92,7 +91,7 @@ WORSE               base      new  change
   nn/Linear       37,204   37,588    +384  +1.03%  ±12
     why  A; +212 add (+1 call)
   nn/Sequential  121,020  121,788    +768  +0.63%
-  … 1 more: compare last --limit 0
+  … 1 more: --limit 0 shows all
 
 Code
   x = 1
