@@ -41,7 +41,6 @@ from instruction_counts.session.watch_state import Step as WatchStep
 FORMAT_VERSION = 1
 """Of the JSON of histories and bisections: 1, the first."""
 
-WIDTH = 80
 MOST_PLOTS = 8
 """So many cases are plotted; of more, each has a line."""
 _CHANGED = "files of the build changed during the run"
@@ -105,7 +104,7 @@ def _plot_lines(series: Series, said: StepTexts) -> Iterator[Line]:
             yield Line(why, Role.WARNING)
         points = segment.points
         counts = [count_of(point).per_run for point in points]
-        yield from map(Line, plots.levels(counts, segment.outliers, segment.levels, WIDTH))
+        yield from map(Line, plots.levels(counts, segment.outliers, segment.levels))
         first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
         days = f"{plural(len(points), 'count')}, {first_day} to {last_day}"
         yield Line(days, Role.DIM, plots.levels_margin(counts, segment.outliers))

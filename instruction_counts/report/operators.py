@@ -181,7 +181,7 @@ def sizes(found: MeasuredSizes) -> Document:
         if (counted := record.outcome.instructions) is not None:
             counts[title][size] = counted.per_run
     curves = [plots.Curve(title, mine, fit(mine)) for title, mine in counts.items()]
-    plot = plots.curves(f"{found.entry.name}: instructions", "N", curves)
+    plot = plots.curves(f"{found.entry.name}: instructions", curves)
     return Document(
         "sizes",
         f"{found.entry.name} over {fmt.plural(len(found.sizes), 'size')}",

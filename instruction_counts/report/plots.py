@@ -15,7 +15,7 @@ _COUNT, _OUTLIER, _LEVEL, _FIT = "•", "×", "─", "·"
 _SERIES = "●○■□▲△◆◇"
 
 _CURVES_WIDTH, _CURVES_HEIGHT = 78, 17
-_LEVELS_HEIGHT = 9
+_LEVELS_WIDTH, _LEVELS_HEIGHT = 80, 9
 _COLUMNS_PER_COUNT = 4
 _LEAST_MARGIN = 6
 
@@ -29,7 +29,7 @@ class Curve:
     fit: Fit | None = None
 
 
-def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
+def curves(title: str, found: Sequence[Curve]) -> Iterator[str]:
     """Counts by size on two logarithmic axes, with the fits as lines."""
     values = [count for curve in found for count in curve.counts.values()]
     if not values:
@@ -48,12 +48,12 @@ def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
     _logarithmic_ticks(plotext.yticks, min(values), max(values), 5)
     _logarithmic_ticks(plotext.xticks, sizes[0], sizes[-1], 7)
     plotext.title(title)
-    plotext.xlabel(axis)
+    plotext.xlabel("N")
     yield from _lines()
 
 
 def levels(
-    counts: Sequence[int], outliers: Collection[int], found: Sequence[Level], width: int
+    counts: Sequence[int], outliers: Collection[int], found: Sequence[Level]
 ) -> Iterator[str]:
     """Counts in order as dots, ``outliers`` (positions) as crosses, levels as lines.
 
@@ -63,7 +63,7 @@ def levels(
     low, high = min(inside), max(inside)
     margin = levels_margin(counts, outliers)
     is_flat = low == high
-    columns = min(width - margin, _COLUMNS_PER_COUNT * len(counts) + 1)
+    columns = min(_LEVELS_WIDTH - margin, _COLUMNS_PER_COUNT * len(counts) + 1)
     _begin(margin + columns, 1 if is_flat else _LEVELS_HEIGHT)
     plotext.xaxes(False, False)
     plotext.yaxes(True, False)

@@ -11,7 +11,7 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report.document import Document
-from instruction_counts.report.history import MOST_PLOTS, WIDTH, StepCauses, history
+from instruction_counts.report.history import MOST_PLOTS, StepCauses, history
 from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
@@ -43,7 +43,7 @@ def shown(series: Series) -> Document:
 
 def text_of(series: Series) -> str:
     """The plot as it stands in a pipe."""
-    return terminal.render(shown(series), WIDTH)
+    return terminal.render(shown(series), 80)
 
 
 @pytest.mark.parametrize("counts", [[1000, 1001] * 15, [1000] * 200 + [1500] * 165])

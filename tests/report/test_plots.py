@@ -20,7 +20,7 @@ def test_counts_lie_on_their_levels_and_outliers_at_the_edge_of_the_scale() -> N
         " 1,000 ┤  •───•───────•",
     ]
 
-    assert expected == list(levels(COUNTS, {2}, LINES, 80))
+    assert expected == list(levels(COUNTS, {2}, LINES))
 
 
 @pytest.mark.parametrize("count", [0, 1, 10**12])
@@ -28,15 +28,15 @@ def test_counts_at_one_level_are_one_line(count: int) -> None:
     """A scale would have nothing to show; it fits its counts, however large they are."""
     level = Level(0, 2, count, ())
 
-    assert [f"{count:>6,} ┤  •───•"] == list(levels([count, count], (), [level], 80))
+    assert [f"{count:>6,} ┤  •───•"] == list(levels([count, count], (), [level]))
 
 
 def test_curves_show_their_counts_fits_and_titles() -> None:
     """On two logarithmic axes, with a marker for each; nothing counted is no plot."""
     counts = {2**power: 500 + 3 * 2**power for power in range(8)}
     found = [Curve("Python", counts, fit(counts)), Curve("C++", {64: 50})]
-    text = "\n".join(curves("add: instructions", "N", found))
+    text = "\n".join(curves("add: instructions", found))
 
     for part in ("add: instructions", "●● Python", "○○ C++", "··●··"):
         assert part in text
-    assert [] == list(curves("add", "N", []))
+    assert [] == list(curves("add", []))
