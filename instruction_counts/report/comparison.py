@@ -484,4 +484,4 @@ def _records(cases: Iterable[dict[str, Any]]) -> Table:
         for values in cases
     )
     last = (f"{side}_{name}" for name, side in judged)
-    return records_table("cases", ("label", *named, "base_s", "new_s", "causes", *last), rows)
+    return records_table(("label", *named, "base_s", "new_s", "causes", *last), rows)

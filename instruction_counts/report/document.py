@@ -313,6 +313,6 @@ def table_of(
     return Table(name, title, columns, rows, **more)
 
 
-def records_table(name: str, names: Iterable[str], rows: Iterable[Iterable[Value]]) -> Table:
+def records_table(names: Iterable[str], rows: Iterable[Iterable[Value]]) -> Table:
     """Rows of values as they are, for CSV."""
-    return Table(name, "", (Column(column, column) for column in names), map(Row, rows))
+    return Table("records", "", (Column(name, name) for name in names), map(Row, rows))

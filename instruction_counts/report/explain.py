@@ -112,7 +112,7 @@ def explanation_document(
         notes=_notes(explained, wanted),
         longest=LONGEST_COMMENT,
         data=data,
-        records=records_table("functions", _RECORD, records),
+        records=records_table(_RECORD, records),
         profiles=_profiles(explained) if with_profiles else None,
     )
 

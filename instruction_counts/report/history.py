@@ -76,7 +76,7 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
             *filter(None, map(chart_of, series)),
         ],
         data={"format_version": FORMAT_VERSION, "cases": data},
-        records=records_table("counts", (*KEY_NAMES, "segment", *_RECORD), records),
+        records=records_table((*KEY_NAMES, "segment", *_RECORD), records),
     )
 
 
@@ -306,9 +306,7 @@ def bisection(found: Found) -> Document:
             "measurements": found.measurements,
             "reused": found.reused,
         },
-        records=records_table(
-            "changes", _CHANGE, ([change[name] for name in _CHANGE] for change in changes)
-        ),
+        records=records_table(_CHANGE, ([change[name] for name in _CHANGE] for change in changes)),
     )
 
 

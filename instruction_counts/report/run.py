@@ -256,7 +256,7 @@ def _records(run: Run) -> Table:
     figures = ("status", "instructions", "exact", "spread", "median_s", "iqr_s", "error")
     stated = ("metadata", "subject", "expected")
     names = (*KEY_NAMES, "build", "definition_hash", *figures, *known, *stated)
-    return records_table("cases", names, (_values(record, known) for record in run.cases))
+    return records_table(names, (_values(record, known) for record in run.cases))
 
 
 def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:
