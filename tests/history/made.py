@@ -6,10 +6,10 @@ from typing import Any
 import attrs
 
 from instruction_counts.core.types import Language
-from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Run, StoredCount
 from instruction_counts.storage.store import Store
-from tests.builders import counted
+from tests.builders import counted, key
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 
@@ -43,20 +43,16 @@ def run_of_cases(counts: Mapping[str, int | None], day: int) -> Run:
 
 def point(count: int | None, number: int = 1, **more: Any) -> StoredCount:
     """A stored count, as the store gives it."""
-    record = make_record("add", language=Language.CPP)
-    found = outcome_of(count).instructions
-    return attrs.evolve(
-        StoredCount(
-            case=record.key,
-            run_id=number,
-            started_at=f"2026-01-{number:02}",
-            tags=(),
-            engine="fork",
-            build="default",
-            fingerprint=FINGERPRINT,
-            definition_hash="d1",
-            status=Status.OK if count is not None else Status.FAILED,
-            instructions=None if found is None else attrs.evolve(found, windows=()),
-        ),
-        **more,
+    found = StoredCount(
+        case=key("add"),
+        run_id=number,
+        started_at=f"2026-01-{number:02}",
+        tags=(),
+        engine="fork",
+        build="default",
+        fingerprint=FINGERPRINT,
+        definition_hash="d1",
+        status=Status.OK if count is not None else Status.FAILED,
+        instructions=None if count is None else Instructions(count, exact=True, windows=()),
     )
+    return attrs.evolve(found, **more)

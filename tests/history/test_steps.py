@@ -40,7 +40,7 @@ def planted(draw: st.DrawFn) -> tuple[list[int], set[tuple[int, int]], list[int]
     return counts, {(first - 1, first), (second - 1, second)}, heights
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(planted())
 def test_planted_steps_are_found_exactly(
     example: tuple[list[int], set[tuple[int, int]], list[int]],
@@ -54,7 +54,6 @@ def test_planted_steps_are_found_exactly(
         assert abs(step.change - (new - base)) <= 2 * FLOOR
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 10**12), max_size=40), st.integers(0, 10**6))
 def test_any_series_is_cut_into_levels_without_gaps(counts: list[int], floor: int) -> None:
     """Neighbours differ by more than the floor."""

@@ -1,7 +1,5 @@
 """What times, estimated cycles and outputs say of a case on two sides."""
 
-from __future__ import annotations
-
 import array
 import base64
 import hashlib
