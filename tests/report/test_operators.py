@@ -5,7 +5,6 @@ import re
 import pytest
 
 from instruction_counts.analysis.operators import fit
-from instruction_counts.domain.records import Run
 from instruction_counts.report import operators as report
 from instruction_counts.report.document import Document
 from instruction_counts.report.plots import Curve
@@ -66,14 +65,11 @@ def test_coverage_counts_by_category_and_names_what_is_not_covered() -> None:
     assert (3, 2) == (len(table.rows), table.shown)
 
 
-def costs_of(run: Run) -> list[str]:
-    """The table as it is on 80 columns."""
-    return shown(Document("operators", sections=(report.measured(run),)))
-
-
 def test_the_table_has_a_row_for_each_language() -> None:
     """Forward, backward, memory, and what is achieved; none where there are no operators."""
-    python, cpp = (line.split() for line in costs_of(RUN)[-2:])
+    lines = shown(Document("operators", sections=[report.measured(RUN)]))
+    python, cpp = (line.split() for line in lines[-2:])
+
     assert python == ["Python", "1,000", "2", "us", "~4,000", "7", "us", "2", "KiB", "4", "5"]
     assert cpp == ["C++", "800", "1", "us", "8", "10"]
     assert () == report.measured(make_run(OTHER)).rows
