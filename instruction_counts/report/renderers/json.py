@@ -53,9 +53,7 @@ def rows_of(table: Table) -> list[dict[str, Any]]:
 def plain(value: Any) -> Any:
     """A value with all that it holds, as JSON and CSV take it."""
     if attrs.has(type(value)):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))
-        }
+        value = attrs.asdict(value, recurse=False)
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
