@@ -35,10 +35,7 @@ def render(document: Document) -> str:
 
 def _page(document: Document, **more: Any) -> str:
     title = document.title or document.kind.capitalize()
-    page: str = _template("page.html").render(
-        document=document, title=title, program=program_name(), **more
-    )
-    return page
+    return _rendered("page.html", document=document, title=title, program=program_name(), **more)
 
 
 def _has_charts(document: Document) -> bool:
@@ -56,30 +53,27 @@ def site_page(document: Document, name: str) -> str:
 
 def assets() -> dict[str, tuple[str, Callable[[], str]]]:
     """What all pages of a site share: the version of each file by its name, and what makes it."""
-    texts = {name: _template(name).render() for name in ("page.css", "page.js")}
+    texts = {name: _rendered(name) for name in ("page.css", "page.js")}
     files = {f"assets/{name}": (text, lambda text=text: text) for name, text in texts.items()}
     return {**files, "assets/plotly.js": (importlib.metadata.version("plotly"), _plotly)}
 
 
 def search_script(index: Sequence[tuple[str, str]]) -> str:
     """The search over titles and their pages; a page from disk may load a script, and no JSON."""
-    script: str = _template("search.js").render()
-    return f"const PAGES = {json.dumps(index, separators=(',', ':'))};\n{script}\n"
+    pages = json.dumps(index, separators=(",", ":"))
+    return f"const PAGES = {pages};\n{_rendered('search.js')}\n"
 
 
 def feed(steps: Sequence[Mapping[str, Any]], url: str) -> str:
     """An Atom feed of steps, the newest first; ``url`` is the site's address, if known."""
     updated = next((step["started_at"] for step in steps if step["started_at"]), _LONG_AGO)
-    text: str = _template("feed.xml").render(steps=steps, url=url, updated=updated)
-    return text
+    return _rendered("feed.xml", steps=steps, url=url, updated=updated)
 
 
 def fragment(document: Document, most: int) -> str:
     """The same without charts and scripts, for a notebook: ``most`` rows of each table."""
-    found: str = _template("notebook.html").render(
-        document=document, sections=[_cut(section, most) for section in document.texts]
-    )
-    return found
+    sections = [_cut(section, most) for section in document.texts]
+    return _rendered("notebook.html", document=document, sections=sections)
 
 
 def _cut(section: Table | Block, most: int) -> Table | Block:
@@ -97,8 +91,13 @@ def _plotly() -> str:
     return str(get_plotlyjs())
 
 
+def _rendered(template: str, **values: Any) -> str:
+    text: str = _environment().get_template(template).render(values)
+    return text
+
+
 @functools.cache
-def _template(name: str) -> Any:
+def _environment() -> Any:
     # Imported here, as plotly: most commands write no page.
     import jinja2  # noqa: PLC0415
 
@@ -125,4 +124,4 @@ def _template(name: str) -> Any:
     )
     environment.globals["root"] = None  # of a site; a page of its own has none
     environment.globals["cell_text"] = lambda cell, column: visible_line(written(cell, column.unit))
-    return environment.get_template(name)
+    return environment
