@@ -1,6 +1,5 @@
 """The verdict on a case: what counts as a change, and what as noise."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -21,14 +20,7 @@ from instruction_counts.analysis.verdicts.difference import (
 from instruction_counts.core.types import Language
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.executed import ExecutedDigests
-from instruction_counts.domain.metrics import (
-    BYTECODES,
-    LAUNCHES,
-    OPERATOR_CALLS,
-    Metric,
-    register,
-    unregister,
-)
+from instruction_counts.domain.metrics import BYTECODES, LAUNCHES, OPERATOR_CALLS
 from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue, Window
 from instruction_counts.domain.records import Record
@@ -355,30 +347,21 @@ def test_digests_tell_what_differs(changes: dict[str, str], expected: Program) -
     assert {Program.UNKNOWN} == {unjudged(other, new).program for other in (None, unknown)}
 
 
-@pytest.fixture
-def _toys() -> Iterator[None]:
-    """A metric that is judged."""
-    metric = register(Metric("toys", "toys", "pieces", "a toy", judged=True))
-    yield
-    unregister(metric)
-
-
-def toys(number: int | None, code: str = "d1") -> Record:
-    """A case with so many of them, and an amount that is not judged."""
-    metrics = {"peak_bytes": number or 0, "toys": number}
+def guarded(number: int | None, code: str = "d1") -> Record:
+    """A case with so many guards, and an amount that is not judged."""
+    metrics = {"peak_bytes": number or 0, "guards": number}
     return cpp("add", outcome=counted(1, metrics=metrics), definition_hash=code)
 
 
-@pytest.mark.usefixtures("_toys")
 @pytest.mark.parametrize(
     ("base", "new", "expected"),
     [
-        (toys(2), toys(3), [("toys", 2, 3, "worse")]),
-        (toys(3), toys(2), [("toys", 3, 2, "better")]),
-        (toys(2), toys(2), []),
-        (toys(2), toys(None), []),
-        (toys(2), toys(3, "d2"), []),
-        (toys(2), None, []),
+        (guarded(2), guarded(3), [("guards", 2, 3, "worse")]),
+        (guarded(3), guarded(2), [("guards", 3, 2, "better")]),
+        (guarded(2), guarded(2), []),
+        (guarded(2), guarded(None), []),
+        (guarded(2), guarded(3, "d2"), []),
+        (guarded(2), None, []),
     ],
 )
 def test_a_metric_that_differs_on_the_same_code_is_a_change(
@@ -392,15 +375,9 @@ def test_a_metric_that_differs_on_the_same_code_is_a_change(
 
 
 def by_program(
-    program: ExecutedDigests,
-    base: int,
-    new: int,
-    more: int = 6,
-    spread: int = 0,
-    *,
-    held: bool = False,
+    program: ExecutedDigests, new: int, *, more: int = 6, spread: int = 0, held: bool = False
 ) -> Difference:
-    """The verdict on two counts of a case that executes ``more`` bytecodes and operators in new."""
+    """The verdict on a case of 100,000 that executes ``more`` bytecodes and operators in new."""
     records = [
         cpp(
             "add",
@@ -413,7 +390,7 @@ def by_program(
             ),
             noise=Noise(layout_spread=0.01, layouts=4),
         )
-        for count, executed, digests in ((base, 100, SAME), (new, 100 + more, program))
+        for count, executed, digests in ((100_000, 100, SAME), (new, 100 + more, program))
     ]
     return judge(KEY, *records, held=held)
 
@@ -442,7 +419,7 @@ def test_another_program_is_a_change(
     program: ExecutedDigests, reason: Reason, new: int, spread: int, verdict: Verdict, is_open: bool
 ) -> None:
     """Layouts cannot have done it: only what goes both ways has to be verified."""
-    difference = by_program(program, 100_000, new, spread=spread)
+    difference = by_program(program, new, spread=spread)
 
     assert (verdict, reason) == said(difference)
     assert (not is_open, is_open) == (difference.verified, is_suspect(difference, MIN_EFFECT))
@@ -450,7 +427,7 @@ def test_another_program_is_a_change(
 
 def test_far_fewer_instructions_of_a_program_that_executes_more_are_certain() -> None:
     """It may have left native code out."""
-    difference = by_program(PYTHON_DIFFERS, 100_000, 80_000, held=True)
+    difference = by_program(PYTHON_DIFFERS, 80_000, held=True)
 
     assert (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS) == said(difference)
     assert not is_suspect(difference, MIN_EFFECT)
@@ -458,8 +435,8 @@ def test_far_fewer_instructions_of_a_program_that_executes_more_are_certain() ->
 
 def test_the_same_program_and_small_changes_are_left_to_counts() -> None:
     """Native code may be another one; and what is of interest is for the user to say."""
-    same = by_program(SAME, 100_000, 100_080, more=0)
-    small = by_program(PYTHON_DIFFERS, 100_000, 100_010, more=1)
+    same = by_program(SAME, 100_080, more=0)
+    small = by_program(PYTHON_DIFFERS, 100_010, more=1)
 
     assert (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED) == said(same)
     assert (Verdict.SAME, Reason.BELOW_MIN_EFFECT) == said(small)
@@ -467,7 +444,7 @@ def test_the_same_program_and_small_changes_are_left_to_counts() -> None:
 
 def test_layouts_do_not_hide_another_program() -> None:
     """They were counted before it was clear which way it goes."""
-    difference = by_program(PYTHON_DIFFERS, 100_000, 99_920)
+    difference = by_program(PYTHON_DIFFERS, 99_920)
     found = judge_verified(difference, Layouts((100_000, 100_500), (100_080, 100_700)))
 
     assert (Verdict.WORSE, Reason.PYTHON_DIFFERS) == said(found)
