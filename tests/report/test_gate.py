@@ -10,7 +10,7 @@ from instruction_counts.gate.accept import accept
 from instruction_counts.gate.limits import FailOn, Gate, Limits, Rule, apply_limits
 from instruction_counts.report import gate as report
 from instruction_counts.report.document import Document
-from instruction_counts.report.renderers import junit, terminal
+from instruction_counts.report.renderers import terminal
 from tests.builders import comparison, counted, cpp, difference, key, side
 
 LIMITS = Limits(Rule(soft=Effect(absolute=20), hard=Effect(absolute=100)))
@@ -144,7 +144,6 @@ def test_a_failure_says_what_changed_and_where() -> None:
     assert "+9 <kernels>" == test.details
     assert ("instruction-counts.a", "time budget of 60 s") == (skipped.suite, skipped.skipped)
     assert "nothing was compared" == empty.error
-    assert 'errors="1"' in junit.render(report.check_document(apply_limits(nothing)))
 
 
 def test_what_is_learnt_of_noise_is_reported_too() -> None:
