@@ -31,6 +31,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause, CauseIdentity, CauseKind
 
 _MOST = 5
+"""So many causes are leading."""
 _FEW = 3
 """So many changed cases need no causes in common."""
 
@@ -91,8 +92,8 @@ class SharedCauses:
     """All of them, the leading ones included."""
 
 
-def shared_causes(differences: Iterable[Difference], most: int = _MOST) -> SharedCauses:
-    """What was compared, by the rule above; ``most`` causes are leading."""
+def shared_causes(differences: Iterable[Difference]) -> SharedCauses:
+    """What was compared, by the rule above."""
     changed = sorted(filter(is_changed, differences), key=lambda case: -abs(case.change or 0))
     changes = {case.key: case.change or 0 for case in changed}
     whole = sum(map(abs, changes.values()))
@@ -108,7 +109,7 @@ def shared_causes(differences: Iterable[Difference], most: int = _MOST) -> Share
     every.sort(key=lambda cause: (-abs(cause.explained), -len(cause.causes), cause.first.name))
     left = list(every)
     leading: list[LeadingCause] = []
-    while left and len(leading) < most and len(changed) > _FEW:
+    while left and len(leading) < _MOST and len(changed) > _FEW:
         members = [cause for cause in left if _go_together(left[0], cause)]
         left = [cause for cause in left if not _go_together(left[0], cause)]
         explained = sum((member.explained for member in members), Fraction())
