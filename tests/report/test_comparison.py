@@ -1,7 +1,6 @@
 """A comparison as a document: the answer, what explains it, one line for each case."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -29,9 +28,9 @@ def of_one(base: Outcome, new: Outcome) -> Comparison:
     return compare(side(cpp("add", outcome=base)), side(cpp("add", outcome=new), title="new"))
 
 
-def shown(found: Comparison, names: Sequence[str] = ("11", "12")) -> list[str]:
+def shown(found: Comparison) -> list[str]:
     """What a terminal of 80 columns shows, line by line."""
-    return terminal.render(comparison_document(found, names), 80, None).splitlines()
+    return terminal.render(comparison_document(found, ("11", "12")), 80, None).splitlines()
 
 
 FORWARD = Cause(

@@ -99,15 +99,15 @@ def with_new(functions: FunctionCosts = NEW, **changes: Any) -> Explained:
     return explained(side("base", BASE), side("new", functions, **changes))
 
 
-def shown(found: Explained, *by: str, limit: int | None = None, **options: Any) -> list[str]:
+def shown(found: Explained, *by: str, limit: int | None = None) -> list[str]:
     """What a terminal of 80 columns shows."""
-    document = explanation_document(found, by or SECTIONS, **options)
+    document = explanation_document(found, by or SECTIONS)
     return terminal.render(document, 80, limit).splitlines()
 
 
-def words(found: Explained, *by: str, **options: Any) -> str:
+def words(found: Explained, *by: str, limit: int | None = None) -> str:
     """The same with single spaces."""
-    return " ".join(" ".join(shown(found, *by, **options)).split())
+    return " ".join(" ".join(shown(found, *by, limit=limit)).split())
 
 
 def as_json(document: Document) -> Any:

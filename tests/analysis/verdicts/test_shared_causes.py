@@ -55,15 +55,15 @@ CASES = st.lists(st.tuples(st.integers(-99, 99), CAUSES, st.sampled_from(Verdict
 )
 
 
-def leading(found: SharedCauses) -> list[tuple[list[str], int, float | None]]:
-    """The names, the number of cases and the share of each."""
+def leading(cases: list[Difference]) -> list[tuple[list[str], int, float | None]]:
+    """The causes that lead: the names, the number of cases and the share of each."""
     return [
         (
             [member.first.name for member in cause.members],
             len(cause.keys),
             None if cause.share is None else round(cause.share, 3),
         )
-        for cause in found.leading
+        for cause in shared_causes(cases).leading
     ]
 
 
@@ -77,7 +77,7 @@ def test_what_explains_most_comes_first_and_each_cause_is_counted_once() -> None
         *(case(f"python {n}", 400, FORWARD) for n in range(2)),
     ]
 
-    assert [(["lock"], 5, 0.526), (["Linear.forward"], 2, 0.158)] == leading(shared_causes(cases))
+    assert [(["lock"], 5, 0.526), (["Linear.forward"], 2, 0.158)] == leading(cases)
 
 
 def test_causes_of_nearly_the_same_cases_stand_together() -> None:
@@ -88,7 +88,7 @@ def test_causes_of_nearly_the_same_cases_stand_together() -> None:
     assert [
         (["Linear.forward", "aten::contiguous", "f"], 5, 0.78),
         (["less"], 4, -0.064),
-    ] == leading(shared_causes(cases))
+    ] == leading(cases)
 
 
 def test_causes_that_stand_together_are_placed_by_what_they_explain_together() -> None:
@@ -96,7 +96,7 @@ def test_causes_that_stand_together_are_placed_by_what_they_explain_together() -
     two = (native("f", 200), native("g", 150))
     cases = [case(f"{n}", 500, *(two if n % 2 else (native("lock", 250),))) for n in range(6)]
 
-    assert [(["f", "g"], 3, 0.35), (["lock"], 3, 0.25)] == leading(shared_causes(cases))
+    assert [(["f", "g"], 3, 0.35), (["lock"], 3, 0.25)] == leading(cases)
 
 
 def test_few_changed_cases_say_their_causes_themselves() -> None:
@@ -118,7 +118,7 @@ def test_without_costs_of_native_functions_shares_are_not_known() -> None:
     """Cases are counted all the same."""
     cases = [case(f"{n}", 40, CONTIGUOUS) for n in range(4)]
 
-    assert [(["aten::contiguous"], 4, None)] == leading(shared_causes(cases))
+    assert [(["aten::contiguous"], 4, None)] == leading(cases)
 
 
 @given(CASES)

@@ -189,9 +189,9 @@ def test_junit_has_a_test_case_for_each_test() -> None:
     assert "Not verified." == suite[-1].text
 
 
-def shown(table: Table, width: int = 80, limit: int | None = None) -> list[str]:
+def shown(table: Table, width: int = 80) -> list[str]:
     """The lines of a table on a terminal."""
-    return terminal.render(Document("x", sections=(table,)), width, limit).splitlines()
+    return terminal.render(Document("x", sections=(table,)), width, None).splitlines()
 
 
 def test_a_name_that_is_too_long_stands_above_its_figures() -> None:
