@@ -5,12 +5,12 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.core.types import Language
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Run, StoredCount
 from instruction_counts.storage.store import Store
+from tests import builders
 from tests.builders import counted, key
-from tests.fakes import FINGERPRINT, failed, make_record, make_run
+from tests.fakes import FINGERPRINT, failed
 
 
 def outcome_of(count: int | None) -> Outcome:
@@ -21,24 +21,22 @@ def outcome_of(count: int | None) -> Outcome:
     return counted(count, {name: cost for name, cost in spent.items() if cost > 0})
 
 
-def run_of(count: int | None, day: int, label: str = "add", **more: Any) -> Run:
-    """A run on a day of 2026, of a build of its own."""
-    record = make_record("Group", label, outcome=outcome_of(count), language=Language.CPP, **more)
-    build = attrs.evolve(FINGERPRINT, torch_git=f"{day:08x}")
-    return attrs.evolve(
-        make_run(record), builds={"default": build}, started_at=f"2026-01-{day:02}T05:00:00+00:00"
-    )
-
-
-def stored(store: Store, counts: Iterable[int | None], **more: Any) -> list[int]:
-    """Store a run for each count, one a day; their numbers."""
-    return [store.import_run(run_of(count, day, **more)) for day, count in enumerate(counts, 1)]
-
-
 def run_of_cases(counts: Mapping[str, int | None], day: int) -> Run:
-    """A run of several cases on that day; their counts by label."""
-    runs = [run_of(count, day, label) for label, count in counts.items()]
-    return attrs.evolve(runs[0], cases=tuple(case for run in runs for case in run.cases))
+    """A run on a day of 2026, of a build of its own; the counts by label."""
+    outcomes = {label: outcome_of(count) for label, count in counts.items()}
+    build = attrs.evolve(FINGERPRINT, torch_git=f"{day:08x}")
+    started_at = f"2026-01-{day:02}T05:00:00+00:00"
+    return builders.run_of(outcomes, builds={"default": build}, started_at=started_at)
+
+
+def run_of(count: int | None, day: int) -> Run:
+    """The same of a single case."""
+    return run_of_cases({"add": count}, day)
+
+
+def stored(store: Store, counts: Iterable[int | None]) -> list[int]:
+    """Store a run for each count, one a day; their numbers."""
+    return [store.import_run(run_of(count, day)) for day, count in enumerate(counts, 1)]
 
 
 def point(count: int | None, number: int = 1, **more: Any) -> StoredCount:
