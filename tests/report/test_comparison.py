@@ -254,7 +254,7 @@ def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
 )
 def test_times_and_cycles_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:
     """They do not change it; where times and counts disagree, that is said."""
-    assert 1 == " ".join(" ".join(shown(found)).replace("  ", " ").split()).count(said)
+    assert 1 == " ".join(" ".join(shown(found)).split()).count(said)
 
 
 def test_files_have_the_times_in_turns_with_their_rounds() -> None:
