@@ -305,9 +305,9 @@ def _shares(
 def _functions(explained: Explained) -> Iterator[Section]:
     difference, is_pair = explained.difference, _is_pair(explained)
     found = [
-        (amounts[0].key, _item(amounts[0].key, *amounts, is_pair=is_pair))
-        for amounts in _rounded(difference.functions)
-        if (amounts[1] or 0) != (amounts[2] or 0)
+        (change.key, _item(change.key, change, base, new, is_pair=is_pair))
+        for change, base, new in _rounded(difference.functions)
+        if (base or 0) != (new or 0)
     ]
     if is_pair and not found:
         yield Block("", ["No function costs more or less than before."])
