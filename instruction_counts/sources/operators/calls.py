@@ -15,6 +15,7 @@ from instruction_counts.sources.operators.entries import (
     Distribution,
     OperatorEntry,
     Shape,
+    T,
     Tensor,
     at,
     has_dimension,
@@ -150,8 +151,8 @@ def _made(
     }
 
 
-def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape], ...]:
-    """Which shapes go together: those at one position; a single one goes with all.
+def together(shapes: Mapping[str, Sequence[T]]) -> tuple[dict[str, T], ...]:
+    """Which shapes go together, or dtypes: those at one position; a single one goes with all.
 
     Raises:
         UsageError: two inputs have several shapes each, and not as many.

@@ -6,6 +6,7 @@ Its entries become ordinary definitions, each shape a group of its own.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -111,16 +112,12 @@ def _value(asked: str, known: Mapping[str, str], field: str) -> str:
 
 def expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
     """Each shape with each dtype; shapes of several inputs go together one by one."""
+    shapes = {name: each.shapes for name, each in inputs.items()}
     dtypes = {name: each.dtypes or (DEFAULT_DTYPE,) for name, each in inputs.items()}
-    number = 0
-    for place in range(max((len(tensor.shapes) for tensor in inputs.values()), default=1)):
-        for kind in range(max(map(len, dtypes.values()), default=1)):
-            number += 1
-            yield Expansion(
-                number,
-                {name: each.shapes[place % len(each.shapes)] for name, each in inputs.items()},
-                {name: several[kind % len(several)] for name, several in dtypes.items()},
-            )
+    # Without inputs there is one, of nothing.
+    pairs = itertools.product(calls.together(shapes) or [{}], calls.together(dtypes) or [{}])
+    for number, (shape_of, dtype_of) in enumerate(pairs, start=1):
+        yield Expansion(number, shape_of, dtype_of)
 
 
 # Definitions
