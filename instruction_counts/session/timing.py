@@ -10,7 +10,7 @@ from instruction_counts.analysis.verdicts.comparison import MeasuredStatement, b
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import Statements
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.sources.statements import cases_of, groups_of
+from instruction_counts.sources.statements import cases_of
 
 _NO_SCALAR = "only for scalar outputs"
 """Of what torch says where a backward pass has nothing to start from."""
@@ -45,7 +45,7 @@ def time_statements(asked: Statements, made: Callable[[], BuildRunner]) -> Timed
         BuildError: the build cannot be measured.
         KeyboardInterrupt: it was interrupted.
     """
-    cases = cases_of(asked, groups_of(asked))
+    cases = cases_of(asked)
     runner = made()
     measured = runner.run(runner.orders(cases)).finished()
     return Timed(

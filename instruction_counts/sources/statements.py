@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Mapping
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from instruction_counts.core.expand import materialize
@@ -19,24 +18,25 @@ _EAGER = RuntimeMode.EAGER.option
 _LONGEST = 60
 
 
-def cases_of(asked: Statements, groups: Mapping[Label, GroupedBenchmark]) -> tuple[Case, ...]:
-    """The cases that are asked for, of all that the definitions of the statements become."""
+def cases_of(asked: Statements) -> tuple[Case, ...]:
+    """The cases that are asked for, of all that the definitions of the statements become.
+
+    A label is the first line of a statement. What is typed again, or begins in the same way, has a
+    number: ``x + y (2)``.
+
+    Raises:
+        UsageError: a statement is empty, or has no output where one is needed.
+        DefinitionError: what is stated beside them contradicts them.
+    """
     autograd = AutogradMode.FORWARD_BACKWARD if asked.autograd else AutogradMode.FORWARD
     modes = by_option(RuntimeMode)
     runtimes = tuple(modes[option].value for option in asked.runtimes or (_EAGER,))
     selection = Selection(runtimes=runtimes, autograds=(autograd.value,))
-    return select(materialize(groups), selection)
+    return select(materialize(_groups_of(asked)), selection)
 
 
-def groups_of(asked: Statements) -> dict[Label, GroupedBenchmark]:
-    """The definition of each statement, by a label that is its first line.
-
-    What is typed again, or begins in the same way, has a number: ``x + y (2)``.
-
-    Raises:
-        UsageError: one is empty, or has no output where one is needed.
-        DefinitionError: what is stated beside them contradicts them.
-    """
+def _groups_of(asked: Statements) -> dict[Label, GroupedBenchmark]:
+    """The definition of each statement, by its label."""
     found: dict[Label, GroupedBenchmark] = {}
     for stmt in asked.stmts:
         if not stmt.strip():

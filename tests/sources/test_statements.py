@@ -12,7 +12,6 @@ from instruction_counts.domain.work import Statements
 from instruction_counts.sources.statements import (
     cases_of,
     cpp_output_of,
-    groups_of,
     inputs_of,
     unused_name,
     with_output,
@@ -23,8 +22,7 @@ SETUP = "x = torch.ones(4); y = x + 1"
 
 def cases(*stmts: str, **asked: Any) -> tuple[Case, ...]:
     """The cases that these statements become."""
-    given = Statements(stmts, **asked)
-    return cases_of(given, groups_of(given))
+    return cases_of(Statements(stmts, **asked))
 
 
 def titles(*stmts: str, **asked: Any) -> list[str]:
@@ -96,9 +94,9 @@ def test_a_signature_that_is_given_is_taken_as_it_is() -> None:
 def test_an_empty_statement_is_refused(stmt: str) -> None:
     """In either language."""
     with pytest.raises(UsageError, match="a statement is empty"):
-        groups_of(Statements((stmt,)))
+        cases(stmt)
     with pytest.raises(UsageError, match="a statement is empty"):
-        groups_of(Statements((stmt,), is_cpp=True))
+        cases(stmt, is_cpp=True)
 
 
 @pytest.mark.parametrize(
@@ -115,13 +113,13 @@ def test_a_statement_without_an_output_has_no_backward_pass(
 ) -> None:
     """The error says what to write."""
     with pytest.raises(UsageError, match=message):
-        groups_of(Statements((stmt,), is_cpp=is_cpp, autograd=True))
+        cases(stmt, is_cpp=is_cpp, autograd=True)
 
 
 def test_what_contradicts_itself_is_an_error_of_the_definition() -> None:
     """As it is in a file: only Python can be scripted."""
     with pytest.raises(DefinitionError, match="a Python statement to script"):
-        groups_of(Statements(("x;",), is_cpp=True, runtimes=("torchscript",)))
+        cases("x;", is_cpp=True, runtimes=("torchscript",))
 
 
 # Signatures that nobody wrote
