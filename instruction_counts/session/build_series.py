@@ -14,7 +14,6 @@ import attrs
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import find_interpreter, parse_build
-from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
@@ -138,7 +137,6 @@ class StoreBuildMeasurer:
     request: ComparisonRequest
     store: Store
     observer: Observer
-    _probe: Callable[[Build], BuildFacts] | None = None
     is_sound: bool = attrs.field(default=True, init=False)
     """Whether all that was measured is stored, and no build changed meanwhile."""
     _runner: BuildRunner | None = attrs.field(default=None, init=False)
@@ -151,7 +149,7 @@ class StoreBuildMeasurer:
         patches have the same fingerprint. A run during which files changed may be of other code.
         """
         settings = self.request.settings
-        facts = self._probe(build) if self._probe else settings.probe(build, self.observer.note)
+        facts = settings.probe(build, self.observer.note)
         fingerprint = known_at_first(settings.fingerprint(facts))
         wanted = build.name, settings.engine, case.definition_hash, fingerprint
         for count in reversed(self.store.counts([case.key])):

@@ -14,6 +14,7 @@ from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.storage.store import Store
 from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_record, make_run
+from tests.session.fakes import known_lanes
 
 
 def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
@@ -71,13 +72,11 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
     sound = attrs.evolve(make_run(make_record("add")), builds={BUILD.name: counted_on})
     marked = attrs.evolve(sound, changed_files={BUILD.name: ChangedFiles.of(["/torch/a.py"])})
     other = attrs.evolve(sound, builds={BUILD.name: attrs.evolve(FINGERPRINT, torch_git="x")})
-    with Store(tmp_path / "runs.db") as store:
+    with Store(tmp_path / "runs.db") as store, known_lanes() as lanes:
         for run in (sound, marked, other):
             store.import_run(run)
-        measurer = StoreBuildMeasurer(
-            *(ComparisonRequest("", settings=settings), store, Silent()),
-            probe=lambda _: FACTS,
-        )
+        request = ComparisonRequest("", settings=attrs.evolve(settings, lanes=lanes))
+        measurer = StoreBuildMeasurer(request, store, Silent())
         known = measurer.known(BUILD, make_case("add"))
         store.delete(1)
 
