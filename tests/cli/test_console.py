@@ -15,21 +15,23 @@ ORDER = make_order("Top", "add")
 OUTCOMES = (OK, failed(message="E: [bad]"), Outcome(Status.SKIPPED))
 
 
-def show_progress(order: WorkOrder = ORDER) -> None:
+def show_progress(order: WorkOrder = ORDER, total: int = 2) -> None:
     """Show the events of some cases."""
-    with console.progress(2) as progress:
+    with console.progress(total) as progress:
         for event in (Started(order), *(Finished(order, outcome) for outcome in OUTCOMES)):
             progress.show(event)
 
 
-def on_terminal(monkeypatch: pytest.MonkeyPatch, width: int, order: WorkOrder = ORDER) -> str:
+def on_terminal(
+    monkeypatch: pytest.MonkeyPatch, width: int, order: WorkOrder = ORDER, total: int = 2
+) -> str:
     """What a terminal of that width is sent."""
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
-    show_progress(order)
+    show_progress(order, total)
     return terminal.getvalue()
 
 
@@ -50,14 +52,7 @@ def test_progress_on_a_terminal_is_a_line_in_its_place(monkeypatch: pytest.Monke
 
 def test_progress_counts_one_case(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not one cases."""
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    with console.progress(1):
-        pass
-
-    assert "1 case " in terminal.getvalue()
+    assert "1 case " in on_terminal(monkeypatch, 200, total=1)
 
 
 def test_a_narrow_terminal_cuts_the_name_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
