@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 
 import attrs
-import click
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from instruction_counts.cli.measuring import Asked, run_options
 from instruction_counts.domain.records import Run
@@ -18,7 +16,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.shards import Shard
 from instruction_counts.storage.json_files import read_json, to_json
 from tests.builders import counted
-from tests.cli.program import Program
+from tests.cli.program import Program, given
 from tests.fakes import make_case, make_record, make_run
 from tests.process import ROOT, called, write_definitions
 from tests.real import NEEDS_VALGRIND
@@ -77,20 +75,12 @@ def test_shards_of_a_comparison_are_the_whole(folder: Path, program: Program) ->
 
 def test_shards_are_balanced_by_what_cases_took_before(folder: Path) -> None:
     """On all builds together."""
-    got: list[Selection] = []
-
-    @click.command()
-    @run_options
-    def command(asked: Asked) -> None:
-        got.append(asked.how.selection)
-
     outcome = attrs.evolve(counted(1000), duration_s=2.0)
     slow = [make_record("0", outcome=outcome, build=build) for build in ("base", "new")]
     (folder / "whole.json").write_text(to_json(make_run(*slow, builds=("base", "new"))))
-    args = ["--shard", "1/2", "--balance", "whole.json"]
-    CliRunner().invoke(command, args, catch_exceptions=False)
+    asked: Asked = given(run_options, "--shard", "1/2", "--balance", "whole.json")
 
-    assert Selection(shard=Shard(1, 2).balanced({CASES[0].key: 4.0})) == got[0]
+    assert Selection(shard=Shard(1, 2).balanced({CASES[0].key: 4.0})) == asked.how.selection
 
 
 def test_what_is_no_shard_is_refused(folder: Path, program: Program) -> None:
@@ -106,8 +96,8 @@ def test_the_example_workflow_merges_and_checks(folder: Path, program: Program) 
     program.output("baseline", "accept", "baseline.json", "whole.json")
     (folder / "limits.yaml").write_text("default: {hard: 1%}\n")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    given = {"PATH": path, "PYTHONPATH": str(ROOT)}
-    done = called(["bash", "-e", "-c", step], folder, given)
+    variables = {"PATH": path, "PYTHONPATH": str(ROOT)}
+    done = called(["bash", "-e", "-c", step], folder, variables)
 
     assert 0 == done.returncode, done.stderr
     assert "PASSES: 6 cases" in done.stdout
