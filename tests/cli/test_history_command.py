@@ -13,20 +13,14 @@ COUNTS = [1000, 1000, 1000, None, 1000, 1300, 1300, 1300]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> str:
-    """A store with a step of 300 between the builds of the fifth and the sixth day."""
+def history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Program:
+    """The command, over a step of 300 between the builds of the fifth and the sixth day."""
     path = tmp_path / "runs.db"
     with Store(path) as store:
         numbers = stored(store, COUNTS)
         for number in numbers[-2:]:
             store.tag(number, f"nightly-{number}")
-    return str(path)
-
-
-@pytest.fixture
-def history(capsys: pytest.CaptureFixture[str], database: str) -> Program:
-    """The command, over that store."""
-    return Program(capsys, ("history", "--db", database))
+    return Program(capsys, ("history", "--db", str(path)))
 
 
 def test_the_step_is_shown_with_its_cause(history: Program) -> None:
