@@ -15,10 +15,10 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.executed import CudaCalls, CudaKind, Executed
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.launches import (
     A_GRAPH,
     CaseLaunches,
+    Profile,
     compare_launches,
     launch_cases,
 )
@@ -35,20 +35,15 @@ def launch(name: str, calls: int = 1) -> CudaCalls:
     return CudaCalls(CudaKind.LAUNCH, name, calls)
 
 
-def compared(outcome: Outcome, answer: Mapping[str, Any]) -> CaseLaunches:
+def compared(outcome: Outcome, profile: Profile) -> CaseLaunches:
     """What is found of a case, where a GPU answers so."""
-    runner = with_gpu(runner_of("new"))
-    with fake_engines({"new": FakeEngine({("a",): [outcome]})}):
-        (found,) = compare_launches(runner, [CASE], lambda _build, _case: answer)
-    return found
-
-
-def with_gpu(runner: BuildRunner) -> BuildRunner:
-    """The same where its build reaches a GPU."""
+    runner = runner_of("new")
     (facts,) = runner.facts
     fingerprint = attrs.evolve(facts.fingerprint, gpu="A GPU")
     facts = attrs.evolve(facts, fingerprint=fingerprint, cuda=Versions("13.2"))
-    return attrs.evolve(runner, facts=(facts,))
+    with fake_engines({"new": FakeEngine({("a",): [outcome]})}):
+        (found,) = compare_launches(attrs.evolve(runner, facts=(facts,)), [CASE], profile)
+    return found
 
 
 def heard(*asked: CudaCalls) -> Outcome:
@@ -74,7 +69,7 @@ def test_kernels_of_torch_itself_have_to_agree(
     asked: list[CudaCalls], kernels: dict[str, int], differences: dict[str, int]
 ) -> None:
     """A library or a graph may run more, but no fewer."""
-    found = compared(heard(*asked), {"status": "ok", "kernels": kernels})
+    found = compared(heard(*asked), lambda *_: {"status": "ok", "kernels": kernels})
 
     assert differences == found.differences
     assert found.agrees == (not differences)
@@ -97,7 +92,7 @@ def test_a_case_that_fails_does_not_agree(
     outcome: Outcome, answer: dict[str, Any], expected: str
 ) -> None:
     """Neither with stand-ins nor on the GPU."""
-    found = compared(outcome, answer)
+    found = compared(outcome, lambda *_: answer)
 
     assert expected in found.failure
     assert not found.agrees
@@ -109,11 +104,7 @@ def test_a_case_that_ends_its_process_does_not_agree() -> None:
     def profile(build: Build, case: Case) -> Mapping[str, Any]:
         raise BuildError(f"{build.name} was killed in {case.title}")
 
-    runner = with_gpu(runner_of("new"))
-    with fake_engines({"new": FakeEngine({("a",): [heard(launch(ADD))]})}):
-        (found,) = compare_launches(runner, [CASE], profile)
-
-    assert "new was killed in a" in found.failure
+    assert "new was killed in a" in compared(heard(launch(ADD)), profile).failure
 
 
 def test_without_a_gpu_nothing_is_run() -> None:
