@@ -8,7 +8,6 @@ import attrs
 import pytest
 
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
@@ -116,17 +115,6 @@ class FakeRecorder:
         if not all(map(self.accepts, kept)):
             raise self.error
         self.kept, self.state = kept, "interrupted" if interrupted else "complete"
-
-
-@attrs.frozen
-class Given:
-    """Definitions of these cases."""
-
-    given: tuple[Case, ...]
-
-    def cases(self) -> tuple[Case, ...]:
-        """They."""
-        return self.given
 
 
 class Remarks(Silent):

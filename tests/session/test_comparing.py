@@ -5,6 +5,7 @@ import pytest
 
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.api.arguments import definitions_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
@@ -22,13 +23,13 @@ from instruction_counts.session.verification import recount
 from tests.builders import counted, side
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record
-from tests.session.fakes import SETTINGS, Given, fake_engines, runner_of
+from tests.session.fakes import SETTINGS, fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))
 LABEL = ("a",)
 
 
-GIVEN = Given(CASES[:1])
+GIVEN = definitions_of(CASES[:1])
 
 
 def verdicts(

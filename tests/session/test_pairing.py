@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.api.arguments import definitions_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.engines.engine import MeasureInTurns
@@ -18,7 +19,7 @@ from instruction_counts.session.sides import LazyStore
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import OK, FakeEngine, failed, make_case, paired_times
-from tests.session.fakes import SETTINGS, Given, Remarks, fake_engines, runner_of
+from tests.session.fakes import SETTINGS, Remarks, fake_engines, runner_of
 from tests.storage.values import loaded
 
 CASES = (make_case("a"), make_case("b"))
@@ -150,7 +151,7 @@ def test_a_comparison_times_two_builds_in_turns(
     engines = {name: FakeEngine({("a",): [counted(1000)]}) for name in ("base", "new")}
     builds = [facts.build for facts in runner_of("base", "new").facts]
     request = ComparisonRequest(
-        Given(CASES), settings=SETTINGS, stores=False, times_in_turns=in_turns
+        definitions_of(CASES), settings=SETTINGS, stores=False, times_in_turns=in_turns
     )
     how = answering(PAIR, PAIR) if can else None
     with fake_engines(engines, in_turns=how), LazyStore("/nowhere/runs.db") as runs:
