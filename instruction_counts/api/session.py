@@ -197,7 +197,7 @@ class Session:
             timed = time_statements(asked, lambda: runner)
         failures = [found.record.outcome.failure for found in timed.statements]
         refused = any(found and found.kind is FailureKind.REFUSED for found in failures)
-        if refused or not timed.is_sound:  # an engine that refused a case refuses what follows
+        if refused or not timed.run.is_sound:  # an engine that refused a case refuses what follows
             self.close()
         return timed
 
@@ -331,7 +331,7 @@ def measure(
         runner = runner_of(builds_of(builds), settings, observer, store)
         found = runner.run(runner.orders(cases, skip=skip_unavailable)).finished()
         records = tuple(map(runner.completed, found.run.cases))
-    return as_kind(Run, attrs.evolve(found.run, cases=records, is_stored=found.is_stored))
+    return as_kind(Run, attrs.evolve(found.run, cases=records))
 
 
 def compare(

@@ -111,4 +111,4 @@ def sizes(
         )
     outputs.write(report.sizes(found))
     failed = {record.outcome.status for record in found.run.cases} - {Status.OK}
-    return exit_code(failed_cases=bool(failed), is_sound=found.is_sound)
+    return exit_code(failed_cases=bool(failed), is_sound=found.run.is_sound)

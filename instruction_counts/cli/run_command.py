@@ -100,5 +100,5 @@ def exit_code_of(measured: MeasuredRun) -> ExitCode:
     return exit_code(
         interrupted=measured.interrupted,
         failed_cases=measured.has_failed_cases,
-        is_sound=measured.is_sound and not measured.unsaved,
+        is_sound=measured.run.is_sound and not measured.unsaved,
     )

@@ -45,7 +45,7 @@ def show_places(
     written = [path for path, exporter in files.items() if exporter not in measured.unsaved]
     for path in written:
         say(f"Saved: {path}")
-    if measured.run_id is not None and measured.is_stored:
+    if measured.run_id is not None and measured.run.is_stored:
         say(saved(store, measured.run_id))
         for path in files.keys() - set(written):
             again = _export(measured.run_id, path.name)

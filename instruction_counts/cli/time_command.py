@@ -45,4 +45,4 @@ def time_command(
     outputs.write(statements_document(timed.statements, timed.run))
     if timed.advice:
         console.note(timed.advice)
-    return exit_code(failed_cases=timed.has_failed_cases, is_sound=timed.is_sound)
+    return exit_code(failed_cases=timed.has_failed_cases, is_sound=timed.run.is_sound)

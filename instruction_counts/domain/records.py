@@ -137,6 +137,11 @@ class Run:
     is_stored: bool = attrs.field(default=True, eq=False)
     """False where it was to be stored, and the database does not have all of it."""
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether, beside that, every build was the same to the end."""
+        return self.is_stored and not self.changed_files
+
 
 # What is known of stored runs without their records
 

@@ -173,7 +173,7 @@ class StoreBuildMeasurer:
         cases = load_cases(request.definitions, request.selection)
         self._runner = BuildRunner.of(builds, request.settings, self.observer, self.store)
         measured = self._runner.run(self._runner.orders(cases, skip=True))
-        self.is_sound = self.is_sound and measured.is_sound
+        self.is_sound = self.is_sound and measured.run.is_sound
         return measured.finished()
 
     def compare(self, base: Side, new: Side) -> Comparison:

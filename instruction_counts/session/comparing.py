@@ -173,7 +173,7 @@ def measure_and_judge(
         one_sided = {Verdict.ADDED, Verdict.MISSING}
         known = (of for of in comparison.differences if of.verdict not in one_sided)
         comparison = attrs.evolve(comparison, differences=tuple(known))
-    return Compared(comparison, interrupted, measured.is_sound, measured.run_id, runner.names)
+    return Compared(comparison, interrupted, measured.run.is_sound, measured.run_id, runner.names)
 
 
 def judged(base: Side, new: Side, min_effect: Effect, complete: Complete) -> Comparison:

@@ -92,13 +92,6 @@ class MeasuredRun:
     interrupted: bool = False
     unsaved: frozenset[Exporter] = frozenset()
     """The exporters that could not write the end of the run."""
-    is_stored: bool = True
-    """Whether the whole run is stored, where it was to be."""
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether, beside that, every build was the same to the end."""
-        return self.is_stored and not self.run.changed_files
 
     @property
     def sides(self) -> dict[str, Side]:
@@ -215,10 +208,10 @@ class Measured:
                 }
                 note_durations(self._durations, known)
         recording = self._recording
+        run = attrs.evolve(self.run, is_stored=recording is None or recording.is_complete)
         return MeasuredRun(
-            *(self.run, tuple(orders), recording.run_id if recording else None, interrupted),
+            *(run, tuple(orders), recording.run_id if recording else None, interrupted),
             unsaved=frozenset(self._unsaved),
-            is_stored=recording is None or recording.is_complete,
         )
 
     def _go_on_from(self, done: Run) -> None:

@@ -47,8 +47,6 @@ class MeasuredSizes:
     sizes: tuple[int, ...]
     size_of: Mapping[Label, int] = attrs.field(hash=False)
     run: Run
-    is_sound: bool = True
-    """Whether the whole run is stored, and no build changed meanwhile."""
 
 
 def measure_sizes(
@@ -89,7 +87,7 @@ def measure_sizes(
     runner = BuildRunner.of([build], settings, observer, store)
     measured = runner.run(runner.orders(select(materialize(made), modes))).finished()
     size_of = {label: size for size, several in by_size.items() for label in several}
-    return MeasuredSizes(entry, tuple(found), size_of, measured.run, measured.is_sound)
+    return MeasuredSizes(entry, tuple(found), size_of, measured.run)
 
 
 def over_sizes(

@@ -23,8 +23,6 @@ class Timed:
     statements: tuple[MeasuredStatement, ...]
     run: Run
     has_failed_cases: bool = False
-    is_sound: bool = True
-    """Whether the build was the same to the end."""
 
     @property
     def advice(self) -> str:
@@ -48,6 +46,4 @@ def time_statements(asked: Statements, made: Callable[[], BuildRunner]) -> Timed
     cases = cases_of(asked)
     runner = made()
     measured = runner.run(runner.orders(cases)).finished()
-    return Timed(
-        *(beside(measured.ordered), measured.run, measured.has_failed_cases, measured.is_sound)
-    )
+    return Timed(beside(measured.ordered), measured.run, measured.has_failed_cases)

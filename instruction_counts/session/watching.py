@@ -186,7 +186,7 @@ class Looking:
         except BuildError as error:
             self._note(f"{line} is broken and was skipped: {error.message}")
             return state
-        if measured.run_id is None or not measured.is_sound:
+        if measured.run_id is None or not measured.run.is_sound:
             raise DataError(
                 f"{line} was measured, but could not be stored, or its files changed meanwhile",
                 "The next build is compared with what is stored. Remove the cause first.",

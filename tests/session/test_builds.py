@@ -182,7 +182,7 @@ def test_a_run_has_a_record_for_each_case_and_build() -> None:
         record.outcome.status for record in measured.run.cases
     ]
     assert ["base", "new"] == list(measured.run.builds)
-    assert (None, True) == (measured.run_id, measured.is_sound)
+    assert (None, True) == (measured.run_id, measured.run.is_sound)
 
 
 def test_a_recorder_keeps_the_run(tmp_path: Path) -> None:
@@ -343,4 +343,4 @@ def test_a_build_that_changes_marks_its_run(tmp_path: Path) -> None:
 
     assert {"new": ChangedFiles(1, (str(file),))} == measured.run.changed_files
     assert {"new": str(tmp_path)} == measured.run.package_folders
-    assert not measured.is_sound
+    assert not measured.run.is_sound

@@ -17,7 +17,7 @@ def test_statements_are_measured_in_their_order() -> None:
     found = timed(FakeEngine(), "b", "a")
 
     assert [("b",), ("a",)] == [statement.record.label for statement in found.statements]
-    assert found.is_sound
+    assert found.run.is_sound
     assert not found.has_failed_cases
     assert "" == found.advice
 

@@ -84,7 +84,7 @@ def assert_kept(ended: Ended) -> None:
     """All is in the file of the run, and in the one where it was kept; it is not stored."""
     assert CASES == len(ended.measured.run.cases)
     assert CASES == len(ended.file.cases)
-    assert ended.measured.is_stored is False
+    assert ended.measured.run.is_stored is False
     assert all(record.outcome.functions is not None for record in ended.file.cases)
     assert ended.file == ended.kept()
 
@@ -97,7 +97,7 @@ def stored_in_spite_of(actions: ACTIONS, where: str | Path, folder: Path) -> End
         stored = loaded(store, ended.measured.run_id)
 
     assert ended.file == stored
-    assert ended.measured.is_stored is True
+    assert ended.measured.run.is_stored is True
     return ended
 
 
