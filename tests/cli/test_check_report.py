@@ -19,6 +19,7 @@ from tests.builders import comparison, cpp, difference, key
 from tests.fakes import failed
 
 BASELINE = Path("baseline.json")
+AGAIN = "Show it again: instruction-counts baseline check baseline.json 7"
 LIMITS = Limits(fail_on_missing=True)
 SAME = difference(1000, 1000, verdict=Verdict.SAME, label="same")
 WORSE = difference(1000, 2000, label="worse")
@@ -35,10 +36,9 @@ def concluded(
     found: Sequence[Difference] = (),
     limits: Limits | None = None,
     interrupted: bool = False,
-    run_id: int | None = None,
 ) -> ExitCode:
     """The end of a check that writes files of these names."""
-    check = Check.of(Compared(comparison(*found), interrupted, run_id=run_id), limits)
+    check = Check.of(Compared(comparison(*found), interrupted, run_id=7), limits)
     files = [Destination.of(folder / name, having=("tests",)) for name in names]
     return conclude(check, BASELINE, Outputs(tuple(files)))
 
@@ -46,7 +46,10 @@ def concluded(
 def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the last check handed on stays."""
+    """What the last check handed on stays.
+
+    What is said is in the words of a comparison, which `test_stored_run` has in full.
+    """
     (tmp_path / "c.json").write_text("of the last check")
     said = {"1 case\n": [SAME], "1 of 1 case fail the limits\n": [WORSE]}
     for expected, found in said.items():
@@ -57,6 +60,7 @@ def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
         assert f"INTERRUPTED: {expected}" in shown.out
         assert "PASSES" not in shown.out
         assert "found so far" in shown.err
+        assert AGAIN == shown.err.splitlines()[1]
     assert {"c.json": "of the last check"} == {
         path.name: path.read_text() for path in tmp_path.iterdir()
     }
@@ -71,16 +75,6 @@ def test_an_interrupted_check_has_the_form_that_was_asked_for_on_standard_output
 
     shown = json.loads(capsys.readouterr().out)
     assert shown["interrupted"] is True
-
-
-def test_an_interrupted_check_says_which_run_has_what_is_finished(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In the words of a comparison, which `test_stored_run` has in full."""
-    concluded(tmp_path, found=[SAME], interrupted=True, run_id=7)
-
-    again = "Show it again: instruction-counts baseline check baseline.json 7"
-    assert again == capsys.readouterr().err.splitlines()[1]
 
 
 @pytest.mark.parametrize("found", [[OTHER_CODE], []], ids=["other code", "no case"])
