@@ -37,6 +37,7 @@ BENCHMARKS = {
         ["--no-such-option"],
         ["list", "--language", "rust"],
         ["run", "--jobs", "0"],
+        ["run", "--shard", "4/3"],
         ["run", "--cores", "none", "--timeout", "0"],
         ["run", "--cores", "none", "--time-budget", "9" * 400],
         # What leaves nothing to watch, check, or fit is not even an option.
@@ -62,6 +63,7 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
     [
         (["run", "--no-counts", "--no-times"], "leave nothing to measure"),
         (["run", "--callgrind-out", "/proc/zz/x"], "--callgrind-out /proc/zz/x"),
+        (["run", "--balance", __file__], "--balance: there are no shards"),
         (["run", "--cores", "many"], '--cores "many" is not a list of cores'),
         (["run", "--cores", "9999"], "not available here: 9999"),
         (["run", "--build", "/nowhere/builds.yaml"], "/nowhere/builds.yaml: No such file"),

@@ -83,13 +83,6 @@ def test_shards_are_balanced_by_what_cases_took_before(folder: Path) -> None:
     assert Selection(shard=Shard(1, 2).balanced({CASES[0].key: 4.0})) == asked.how.selection
 
 
-def test_what_is_no_shard_is_refused(folder: Path, program: Program) -> None:
-    """As are earlier results without shards to balance."""
-    assert folder.is_dir()
-    assert 2 == program("run", "--shard", "4/3").code
-    assert "--balance: there are no shards" in program.error("run", "--balance", "whole.json")
-
-
 def test_the_example_workflow_merges_and_checks(folder: Path, program: Program) -> None:
     """Its step is run as it stands there."""
     (step,) = (s["run"] for s in WORKFLOW["jobs"]["check"]["steps"] if "merge" in s.get("run", ""))
