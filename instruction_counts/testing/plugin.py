@@ -21,15 +21,18 @@ _PROBLEM = pytest.StashKey[str]()
 class Benchmark:
     """The fixture: counts a call, which it also makes once here, for what it returns."""
 
-    def __init__(self, count: Callable[..., None], name: str) -> None:
-        self._count, self.name = count, name
+    def __init__(self, counting: Callable[[], Counting], node: Any) -> None:
+        self._counting, self._node, self.name = counting, node, node.name
         self.group: str | None = None
         self.extra_info: dict[str, Any] = {}
         """Accepted as pytest-benchmark's; nothing depends on them."""
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Count the instructions of ``function(*args, **kwargs)``; returns what it returns."""
-        self._count(function, args, kwargs)
+        given = {"function": function, "args": args, "kwargs": kwargs}
+        scope = {**vars(self._node.module), **given}
+        stmt = "function(*args, **kwargs)" if kwargs else "function(*args)"
+        _report(self._counting().count(_label(self._node), stmt, scope))
         return function(*args, **kwargs)
 
     def pedantic(
@@ -68,18 +71,7 @@ class Plugin:
     @pytest.fixture(name="icount")
     def _icount(self, request: pytest.FixtureRequest) -> Benchmark:
         """Count the instructions of a call: ``icount(function, *args)``."""
-        return self.benchmark_of(request)
-
-    def benchmark_of(self, request: pytest.FixtureRequest) -> Benchmark:
-        """The fixture of a test."""
-        node = request.node
-
-        def count(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-            scope = {**vars(node.module), "function": function, "args": args, "kwargs": kwargs}
-            stmt = "function(*args, **kwargs)" if kwargs else "function(*args)"
-            self._report(self.counting().count(_label(node), stmt, scope))
-
-        return Benchmark(count, node.name)
+        return Benchmark(self.counting, request.node)
 
     def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
         """Find out what cannot be passed to the process that counts."""
@@ -101,7 +93,7 @@ class Plugin:
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail what cannot be counted before its fixtures are made."""
-        self._report(item.stash.get(_PROBLEM, ""))
+        _report(item.stash.get(_PROBLEM, ""))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
@@ -110,7 +102,7 @@ class Plugin:
         for number, marker in enumerate(pyfuncitem.iter_markers(_MARKER)):
             stmt, setup = _statement(*marker.args, **marker.kwargs)
             label = (*_label(pyfuncitem), *([f"statement {number}"] if number else []))
-            self._report(self.counting().count(label, stmt, vars(pyfuncitem.module), setup))
+            _report(self.counting().count(label, stmt, vars(pyfuncitem.module), setup))
         return result
 
     def pytest_terminal_summary(
@@ -136,11 +128,6 @@ class Plugin:
         except TypeError:
             return f"the marker is {_MARKER}(stmt, setup='')"
 
-    @staticmethod
-    def _report(problem: str) -> None:
-        if problem:
-            pytest.fail(f"not counted: {problem}", pytrace=False)
-
 
 class _BenchmarkFixture:
     """The fixture under the name that pytest-benchmark gave it."""
@@ -151,7 +138,7 @@ class _BenchmarkFixture:
     @pytest.fixture(name="benchmark")
     def _benchmark(self, request: pytest.FixtureRequest) -> Benchmark:
         """Count the instructions of a call: ``benchmark(function, *args)``."""
-        return self._plugin.benchmark_of(request)
+        return Benchmark(self._plugin.counting, request.node)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -181,6 +168,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _is_other_there(config):
         config.addinivalue_line("markers", "benchmark: accepted as pytest-benchmark's")
         config.pluginmanager.register(_BenchmarkFixture(plugin), "icount-benchmark")
+
+
+def _report(problem: str) -> None:
+    if problem:
+        pytest.fail(f"not counted: {problem}", pytrace=False)
 
 
 def _is_other_there(config: pytest.Config) -> bool:
