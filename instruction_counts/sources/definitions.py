@@ -107,7 +107,7 @@ def _run(name: str) -> ModuleType:
     streams = sys.stdout, sys.stderr  # which this program still needs, whatever the file does
     try:
         return _run_file(Path(name)) if is_file else importlib.import_module(name)
-    except (DefinitionError, UsageError):
+    except (DefinitionError, UsageError, KeyboardInterrupt):
         raise
     except ModuleNotFoundError as error:
         if not is_file and f"{name}.".startswith(f"{error.name}."):
@@ -115,8 +115,6 @@ def _run(name: str) -> ModuleType:
                 f'--definitions: no module named "{name}"', "Name a module, or a file by path."
             ) from None
         raise _cannot_run(name, error) from error
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # a definition file may fail in any way
         raise _cannot_run(name, error) from error
     finally:
