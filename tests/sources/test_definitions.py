@@ -114,6 +114,7 @@ def test_a_mistake_names_file_place_found_and_expected(
     ("name", "expected"),
     [
         ("/nowhere/cases.py", "--definitions: file not found: /nowhere/cases.py"),
+        ("cases.yaml", "--definitions: file not found: cases.yaml"),
         ("cases_that_are_not_there.py", "file not found: cases_that_are_not_there.py"),
         ("no_such_module_here", '--definitions: no module named "no_such_module_here"'),
         ("definitions.absent", '--definitions: no module named "definitions.absent"'),

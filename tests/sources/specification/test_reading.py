@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.core.facts import ExpectedTensor
 from instruction_counts.core.types import Case, Language
-from instruction_counts.domain.errors import UsageError, ValidationError
+from instruction_counts.domain.errors import ValidationError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.specification.expansion import read_specification
 
@@ -477,9 +477,3 @@ def test_whatever_a_specification_holds_it_is_read_or_refused(folder: Path, text
     path.write_text(text, encoding="utf-8")
     with contextlib.suppress(ValidationError):
         load(str(path))
-
-
-def test_a_specification_that_is_not_there_is_a_wrong_use() -> None:
-    """As for any other definitions."""
-    with pytest.raises(UsageError, match=r"file not found: nowhere\.yaml"):
-        load("nowhere.yaml")
