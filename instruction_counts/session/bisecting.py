@@ -126,7 +126,6 @@ class _Search:
     sides: dict[int, Side] = attrs.field(factory=dict)
     """The latest reading of each build that works."""
     broken: dict[int, str] = attrs.field(factory=dict)
-    verified: dict[tuple[int, int], Difference] = attrs.field(factory=dict)
 
     def works(self, place: int) -> bool:
         """Whether a build starts, has torch, and counts the case; it is measured, unless it was."""
@@ -169,10 +168,7 @@ class _Search:
             yield FoundChange(before, after, difference, broken, gradual=middle is not None)
 
     def _difference(self, before: int, after: int) -> Difference:
-        """What is said of the case on two measured builds; as it was verified, where it was."""
-        known = self.verified.get((before, after))
-        if known is not None:
-            return known
+        """What is said of the case on two measured builds, by their latest readings."""
         (found,) = self.measurer.compare(self.sides[before], self.sides[after]).differences
         return found
 
@@ -193,7 +189,6 @@ class _Search:
         checked = self.measurer.check(self.measurer.compare(base, new))
         self.sides[before], self.sides[after] = checked.base, checked.new
         (found,) = checked.differences
-        self.verified[before, after] = found
         return found
 
     def _fault(self, side: Side) -> str | None:
