@@ -270,8 +270,6 @@ def _literal(value: Any) -> str:
         return _text(value)
     if isinstance(value, tuple):
         return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
     return repr(value)
 
 
