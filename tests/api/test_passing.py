@@ -47,9 +47,9 @@ def made(code: str, stmt: str = "") -> dict[str, Any]:
     return found
 
 
-def passed(folder: Path, stmt: str = "", **values: Any) -> dict[str, Any]:
+def passed(folder: Path, **values: Any) -> dict[str, Any]:
     """The variables as another process gets them."""
-    return made(code_of("", [stmt or f"({', '.join(values)},)"], values, folder))
+    return made(code_of("", [f"({', '.join(values)},)"], values, folder))
 
 
 # What code reads

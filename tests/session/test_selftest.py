@@ -37,13 +37,6 @@ def run_of(a: Outcome, b: Outcome) -> Run:
     return make_run(*records)
 
 
-def noise(
-    *repeats: int | None, layouts: tuple[int | None, ...] = (), case: Case = A, agree: bool = True
-) -> CaseNoise:
-    """What the rounds said of a case."""
-    return CaseNoise(case, repeats, layouts, agree)
-
-
 # Rounds
 
 
@@ -158,7 +151,7 @@ def test_noise_is_the_spread_of_what_had_to_agree(
 
     Of layouts, the one that is measured in is one.
     """
-    found = noise(*repeats, layouts=layouts)
+    found = CaseNoise(A, repeats, layouts, windows_agree=True)
 
     assert repeated == found.repeated
     assert [spread, over_layouts] == pytest.approx([found.noise, found.layout_spread])
@@ -176,4 +169,4 @@ def test_a_case_that_failed_is_not_known_to_have_no_noise(
     repeats: tuple[int | None, ...], layouts: tuple[int | None, ...], expected: Noise | None
 ) -> None:
     """In a round, or in a layout."""
-    assert expected == noise(*repeats, layouts=layouts).floor
+    assert expected == CaseNoise(A, repeats, layouts, windows_agree=True).floor
