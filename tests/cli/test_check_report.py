@@ -15,7 +15,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.checking import Check
 from instruction_counts.session.comparing import Compared
-from tests.builders import comparison, cpp, difference, key
+from tests.builders import comparison, difference
 from tests.fakes import failed
 
 BASELINE = Path("baseline.json")
@@ -23,7 +23,6 @@ AGAIN = "Show it again: instruction-counts baseline check baseline.json 7"
 LIMITS = Limits(fail_on_missing=True)
 SAME = difference(1000, 1000, verdict=Verdict.SAME, label="same")
 WORSE = difference(1000, 2000, label="worse")
-MISSING = Difference(key("b"), cpp("b", outcome=1), None, Verdict.MISSING, Reason.ONLY_IN_BASE)
 OTHER_CODE = attrs.evolve(
     difference(1000, 9000, verdict=Verdict.INCOMPARABLE), reason=Reason.DEFINITION_CHANGED
 )
