@@ -77,7 +77,7 @@ from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.operators.source import operators
 from instruction_counts.storage.store import Store
-from instruction_counts.system.files import write_atomically
+from instruction_counts.system.files import write_output
 
 __all__ = [
     "Acceptance",
@@ -148,7 +148,8 @@ def accept(
         What changed: ``after.cases`` is what the file holds now.
 
     Raises:
-        UsageError: there is no such run, or cases failed or were not counted.
+        UsageError: there is no such run, cases failed or were not counted, or the file cannot be
+            written.
         DataError: a file or the database cannot be read.
     """
     with LazyStore(db) as runs:
@@ -157,7 +158,7 @@ def accept(
             prune=prune,
             allow_different=allow_different,
         )
-    write_atomically(Path(baseline), to_json(found.after))
+    write_output(Path(baseline), to_json(found.after))
     return found
 
 

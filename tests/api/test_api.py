@@ -223,6 +223,12 @@ def test_a_run_is_accepted_and_checked(tmp_path: Path) -> None:
     assert not api.check(file, run_of(1500), limits=limits).gate.fails
 
 
+def test_a_baseline_that_cannot_be_written_is_an_error_with_its_file(tmp_path: Path) -> None:
+    """As on the command line."""
+    with pytest.raises(api.UsageError, match=r"missing/baseline\.json"):
+        api.accept(run_of(1000), tmp_path / "missing" / "baseline.json")
+
+
 def test_the_history_of_stored_runs_has_steps(tmp_path: Path) -> None:
     """In order of time."""
     with Store(tmp_path / "runs.db") as store:
