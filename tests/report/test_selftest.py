@@ -2,17 +2,24 @@
 
 import pytest
 
-from instruction_counts.core.types import Language
+from instruction_counts.core.types import Case, Language
 from instruction_counts.report.renderers import terminal
 from instruction_counts.report.selftest import launches_document, selftest_document
 from instruction_counts.session.launches import CaseLaunches
 from instruction_counts.session.selftest import CaseNoise
 from tests.fakes import make_case
-from tests.session.test_selftest import B, noise
+from tests.session.test_selftest import A, B
 
 C = make_case("c", language=Language.CPP)
 
 LAYOUT = "16.6667%"
+
+
+def noise(
+    *repeats: int | None, layouts: tuple[int | None, ...] = (), case: Case = A, agree: bool = True
+) -> CaseNoise:
+    """What the rounds said of a case."""
+    return CaseNoise(case, repeats, layouts, agree)
 
 
 @pytest.mark.parametrize(
