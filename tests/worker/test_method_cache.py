@@ -253,7 +253,8 @@ def test_what_another_name_of_the_type_hides_is_among_the_look_ups() -> None:
     )
     lookups = Lookups()
     lookups.begin()
-    for name in (other, one):
+    # CPython 3.13 puts the look-up that brings a version elsewhere.
+    for name in ("hiding_first", other, one):
         getattr(Hiding(), name, None)
     lookups.end()
 
