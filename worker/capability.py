@@ -19,8 +19,7 @@ def capability(request: Message) -> Message:
 
     A copy reads and writes; a product of float32 matrices multiplies and adds.
     """
-    if request["core"] is not None:
-        os.sched_setaffinity(0, [request["core"]])
+    os.sched_setaffinity(0, [request["core"]])
     torch = import_torch()
     torch.set_num_threads(1)
     half = copied_bytes(last_level_cache_bytes(Path("/sys/devices/system/cpu")), available_bytes())

@@ -222,9 +222,10 @@ class Difference:
         Where other code is executed, that is so if instructions change the way that it does: if
         not, they may be memory's.
         """
-        if self.program in OTHER_PROGRAMS and self.verdict in {Verdict.BETTER, Verdict.WORSE}:
-            return _agrees_with_program(self) or self.reason is Reason.FAR_BEYOND_LAYOUTS
-        return self.reason is Reason.FAR_BEYOND_LAYOUTS
+        if self.reason is Reason.FAR_BEYOND_LAYOUTS:
+            return True
+        has_direction = self.verdict in {Verdict.BETTER, Verdict.WORSE}
+        return has_direction and self.program in OTHER_PROGRAMS and _agrees_with_program(self)
 
     @property
     def base_count(self) -> int | None:
