@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -11,12 +12,13 @@ from instruction_counts.cli.baseline_check import check
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import FILE, case_options, flag, store_option
 from instruction_counts.cli.output import Outputs, check_folder, output_options
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.baseline import read_baseline, to_json
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, baseline_document
 from instruction_counts.session.checking import accept_run, selected_cases
-from instruction_counts.session.sides import LazyStore
+from instruction_counts.session.sides import LAST, LazyStore
 from instruction_counts.system.files import check_writable, write_output
 
 
@@ -54,6 +56,9 @@ def accept(
     are. So do the counts of cases that differ by no more than noise.
     """
     path, run = (Path("baseline.json"), file) if run is None else (Path(file), run)
+    if not path.exists() and (path.name == LAST or path.name.isdecimal()):
+        command = f"baseline accept {shlex.quote(run)} {path.name}"
+        raise UsageError(f"{path} names a run, and no baseline", "The file comes first:", command)
     check_folder(path, str(path))
     check_writable(path, "")
     with LazyStore(db) as runs:

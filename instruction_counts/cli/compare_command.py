@@ -75,6 +75,7 @@ def compare_command(
         compared.names_of(names),
         case_tests(gate),
         limits_block(gate) if limits is not None else None,
+        interrupted=compared.interrupted,
     )
     if compared.interrupted:
         outputs.show(document, limit)

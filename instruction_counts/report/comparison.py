@@ -113,8 +113,10 @@ def comparison_document(
     names: Sequence[str] = (),
     tests: tuple[CaseTest, ...] | None = None,
     limits: Block | None = None,
+    *,
+    interrupted: bool = False,
 ) -> Document:
-    """All that a comparison says.
+    """All that a comparison says, or what it says so far where it was ``interrupted``.
 
     ``names`` are what its sides are called on the command line, ``tests`` and ``limits`` what
     limits make of it.
@@ -143,6 +145,7 @@ def comparison_document(
             "disagreements": comparison.disagreements,
             "min_effect": comparison.min_effect,
             "layouts": comparison.layouts,
+            "interrupted": interrupted,
             "tally": {verdict.value: number for verdict, number in comparison.tally.items()},
             "mean_change": _geometric_mean(comparison.differences),
             "cases": cases,

@@ -270,6 +270,14 @@ def test_files_have_the_times_in_turns_with_their_rounds() -> None:
     assert (0.0, None) == (time["low"], time["high"])
 
 
+def test_files_say_whether_this_is_all_or_what_was_found_until_an_interrupt() -> None:
+    """Whoever reads them cannot tell by the cases."""
+    documents = [comparison_document(comparison(), interrupted=said) for said in (True, False)]
+    files = [json.loads(str(renderer_named("json").render(document))) for document in documents]
+
+    assert [True, False] == [file["interrupted"] for file in files]
+
+
 def test_what_was_verified_is_said_and_what_was_not_with_the_remedy() -> None:
     """A difference may be layout."""
     found = of_one(counted(1000), counted(2000))
