@@ -113,7 +113,7 @@ _EXAMPLE = (
     "Expected, for example:\n"
     "    default: {soft: 0.1%, hard: 0.5%}\n"
     "    limits:\n"
-    '      - {only: "Autograd/*", language: python, hard: 200}'
+    '      - {only: "Training/*", language: python, hard: 200}'
 )
 
 
