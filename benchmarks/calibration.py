@@ -1,7 +1,7 @@
 """How well instructions and estimated cycles follow measured time: of a run that has all three.
 
     make bench-calibration       (half an hour; ARGS="--language python" less)
-    python -m benchmarks.calibration suite.json [--output page.html]
+    python -m benchmarks.calibration suite.json [--output page.html] [--picture chart.png]
 
 For each group of the suite: Spearman's rank correlation with the time, and the spread of the time
 that an instruction, or a cycle, takes. The spread is the 90th to the 10th percentile: 1.5 says that
@@ -11,6 +11,7 @@ most cases lie within a factor of 1.5 of one another.
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from instruction_counts.report.document import (
 from instruction_counts.report.renderers import renderer_for
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.system.files import write_output
+from scripts.pictures import photograph
 
 _FEWEST = 5
 """A correlation of fewer cases says nothing."""
@@ -131,11 +133,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=Path, help="JSON file of `run --metrics cycles`")
     parser.add_argument("--output", type=Path, help="page with the charts: FILE.html")
+    parser.add_argument("--picture", type=Path, help="the chart of instructions: FILE.png")
     args = parser.parse_args()
     document = document_of(read_json(args.result))
     console.show(document)
     if args.output is not None:
         write_output(args.output, renderer_for(str(args.output)).render(document))
+    if args.picture is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "page.html"
+            write_output(page, renderer_for(page.name).render(document))
+            photograph(page, ".chart", args.picture)
 
 
 if __name__ == "__main__":

@@ -49,17 +49,18 @@ def main(images: Path = IMAGES) -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         _output(["explain", RUN, "nn Modules/Linear", "--output", str(page)])
-        _photograph(page, "#flame", images / "flame.png")
+        photograph(page, "#flame", images / "flame.png")
 
 
-def _photograph(page: Path, element: str, picture: Path) -> None:
+def photograph(page: Path, element: str, picture: Path) -> None:
+    """A picture of the first such element of a page that holds an SVG."""
     with sync_playwright() as started:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
         browser = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
         shown = browser.new_page(viewport={"width": 900, "height": 900})
         shown.goto(page.as_uri())
         shown.locator(f"{element} svg").first.wait_for()
-        shown.locator(element).screenshot(path=picture, animations="disabled")
+        shown.locator(element).first.screenshot(path=picture, animations="disabled")
         browser.close()
 
 
