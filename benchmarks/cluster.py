@@ -118,7 +118,7 @@ def probe_here(build: Build, timeout_s: float) -> BuildFacts:
     return probe(build, timeout_s)
 
 
-KIND = LanesEntry("none", "measure nothing", probe_here, open_none)
+KIND = LanesEntry("none", probe_here, open_none)
 
 
 def dask_setup(_: object) -> None:

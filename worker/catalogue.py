@@ -1,7 +1,6 @@
 """Tells what an installed torch offers.
 
 - `locate`: where torch lies and what tells one torch from another, without importing it.
-- `absent`: which of some names, such as ``torch.compile``, torch does not have.
 - `schemas`: every schema of the namespace aten.
 - `public_operators`: every operator of aten that users call, and how often torch's own Python does.
 """
@@ -15,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Iterator, List, Set, Tuple
 
-from .installed import Message, has, import_torch, torch_folder
+from .installed import Message, import_torch, torch_folder
 
 _NAMESPACE = "aten::"
 
@@ -38,12 +37,6 @@ def locate(request: Message) -> Message:
             if path.exists()
         ],
     }
-
-
-def absent(request: Message) -> Message:
-    """Those of ``names`` that lead to nothing from torch."""
-    torch = import_torch()
-    return {"names": [name for name in request["names"] if not has(torch, name)]}
 
 
 # Schemas

@@ -93,14 +93,7 @@ def is_tensor(value: Any) -> bool:
 
 def tensors_in(value: Any) -> Iterator[Any]:
     """Those in nested lists, tuples and dictionaries, in their order."""
-    if is_tensor(value):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from tensors_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item)
+    return (tensor for _, tensor in _picked(value, ""))
 
 
 def needs_grad(tensor: Any) -> bool:
@@ -139,4 +132,5 @@ def _picked(output: Any, pick: str) -> Iterator[Tuple[str, Any]]:
             yield from _picked(item, f"{pick}[{number}]")
     elif isinstance(output, dict):
         for name, item in output.items():
-            yield from _picked(item, f"{pick}[{json.dumps(name)}]")
+            key = json.dumps(name) if isinstance(name, str) else repr(name)
+            yield from _picked(item, f"{pick}[{key}]")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
 
 import attrs
 
 from instruction_counts.builds.compilers import TORCHS_OWN
-from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
@@ -40,23 +38,10 @@ class MissingRequirement:
         return attrs.evolve(order, refusal=self.what)
 
 
-def runtime_refusals(
-    facts: BuildFacts,
-    modes: Collection[RuntimeMode],
-    inquire: Callable[..., dict[str, Any]] = inquire,
-) -> dict[RuntimeMode, str]:
-    """Why a build cannot run cases of those of ``modes`` that its torch does not have.
-
-    ``inquire`` asks it for names that it was not asked for before.
-
-    Raises:
-        BuildError, DataError: the build does not work.
-    """
+def runtime_refusals(facts: BuildFacts, modes: Collection[RuntimeMode]) -> dict[RuntimeMode, str]:
+    """Why a build cannot run cases of those of ``modes`` that its torch does not have."""
     needs = {mode: runtime_of(mode).needs for mode in modes}
-    names = {name for several in needs.values() for name in several}
-    absent = {name for name in names if not facts.has.get(name, True)}
-    if unknown := sorted(names - facts.has.keys()):
-        absent |= set(inquire(facts.build, "absent", {"names": unknown})["names"])
+    absent = {name for name, is_there in facts.has.items() if not is_there}
     return {
         mode: f'build "{facts.build.name}": this torch has no {" and no ".join(sorted(found))}, '
         f'which the runtime "{mode.option}" needs'

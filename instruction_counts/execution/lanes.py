@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import attrs
 
-from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -95,7 +94,6 @@ class LanesEntry:
     """A kind of lanes, as it is registered."""
 
     name: str
-    summary: str
     probe: Callable[[Build, float], BuildFacts] = attrs.field(eq=False, repr=False)
     """Asks a build what it is, where it will be measured, within so many seconds.
 
@@ -103,7 +101,3 @@ class LanesEntry:
     """
     open: Callable[[Opening], Lanes] = attrs.field(eq=False, repr=False)
     """Opens lanes; raises BuildError or UsageError, with the remedy, where that cannot be done."""
-    inquire: Callable[[Build, str, Mapping[str, Any]], dict[str, Any]] = attrs.field(
-        default=inquire, eq=False, repr=False
-    )
-    """Asks a build something, where it will be measured."""

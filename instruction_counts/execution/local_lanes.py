@@ -151,9 +151,7 @@ def _open(asked: Opening) -> LocalLanes:
     return LocalLanes(*(engines, pool, number, asked.facts, asked.notice, entry.measure_in_turns))
 
 
-_KINDS = Registry(
-    "kind of lanes", LanesEntry("local", "cores of this machine", known_or_probed, _open)
-)
+_KINDS = Registry("kind of lanes", LanesEntry("local", known_or_probed, _open))
 """The kinds of lanes that there are; a further one is a file with an entry, and one line here."""
 register, unregister, lanes_named = _KINDS.register, _KINDS.unregister, _KINDS.named
 

@@ -192,7 +192,7 @@ class BuildRunner:
     ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
         modes = {case.autolabels.runtime for case in cases}
-        refusals = runtime_refusals(facts, modes, lanes_of(settings.lanes).inquire)
+        refusals = runtime_refusals(facts, modes)
         has_no_times = not has_gpu(facts) and any(map(is_on_cuda, cases))
         if settings.times and settings.counts and has_no_times:
             self.observer.note(NO_CUDA_TIMES)

@@ -76,7 +76,6 @@ _TASKS = Registry(
     _task("capability", "capability"),
     _task("find", "source_lines"),
     _task("locate", "catalogue"),
-    _task("absent", "catalogue"),
     _task("schemas", "catalogue"),
     _task("public_operators", "catalogue"),
     _task("trace", "models"),

@@ -1,7 +1,6 @@
 """What a build does not have."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import attrs
 import pytest
@@ -12,11 +11,6 @@ from instruction_counts.core.runtimes import Runtime, register, unregister
 from instruction_counts.core.types import AutogradMode, AutoLabels, Language, RuntimeMode
 from instruction_counts.domain.build import default_build
 from tests.fakes import FACTS, make_case
-
-
-def asked_in_vain(*_: object) -> dict[str, Any]:
-    """No build is there."""
-    raise AssertionError
 
 
 @pytest.fixture
@@ -37,20 +31,12 @@ def test_without_a_compiler_nobody_misses_headers() -> None:
 
 
 def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None:
-    """With the reason, and only what is not there; usual ones ask no build, if it starts or not."""
-    assert {} == runtime_refusals(FACTS, [RuntimeMode.EAGER, RuntimeMode.JIT])
-    facts = attrs.evolve(FACTS, build=default_build())
-    found = runtime_refusals(facts, [RuntimeMode.EAGER, runtime.mode])
+    """With the reason, and only what is not there."""
+    has = {"torch.nn": True, "torch.unheard.of": False}
+    facts = attrs.evolve(FACTS, build=default_build(), has=has)
+    found = runtime_refusals(facts, [RuntimeMode.EAGER, RuntimeMode.JIT, runtime.mode])
     reason = 'this torch has no torch.unheard.of, which the runtime "unheard" needs'
     assert {runtime.mode: f'build "default": {reason}'} == found
-
-
-@pytest.mark.parametrize("has_it", [True, False])
-def test_a_build_is_not_asked_again_for_what_it_told(runtime: Runtime, has_it: bool) -> None:
-    """It would import torch for that."""
-    facts = attrs.evolve(FACTS, has={"torch.nn": True, "torch.unheard.of": has_it})
-
-    assert has_it is (not runtime_refusals(facts, [runtime.mode], inquire=asked_in_vain))
 
 
 @pytest.mark.parametrize(

@@ -98,4 +98,4 @@ def open_there(asked: Opening) -> Elsewhere:
     return Elsewhere(asked.facts, number, ProcessPoolExecutor(number, context))
 
 
-ELSEWHERE = LanesEntry("elsewhere", "processes that stand for a machine", probe, open_there)
+ELSEWHERE = LanesEntry("elsewhere", probe, open_there)
