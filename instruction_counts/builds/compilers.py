@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -53,10 +54,16 @@ def find_compiler(build: Build) -> CppCompiler:
 
 
 def printed(command: list[str]) -> str:
-    """What a command prints; empty where it cannot be run."""
+    """What a command prints, in English; empty where it cannot be run."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False, timeout=30
+            command,
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=30,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

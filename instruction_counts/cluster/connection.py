@@ -92,12 +92,15 @@ def _made(path: Path) -> Any:
     try:
         with _deaf_to_interrupts():
             cluster = kind(**found.options)
+        _require_encryption(cluster.scheduler_address)
         if found.workers:
             cluster.scale(found.workers)
+    except UsageError:
+        cluster.close()
+        raise
     except Exception as error:
         message = f"{path}: {found.cluster} cannot be made: {type(error).__name__}: {error}"
         raise UsageError(message, "Its options are those of its own documentation.") from error
-    _require_encryption(cluster.scheduler_address)
     return cluster
 
 

@@ -11,7 +11,6 @@ import asyncio
 import concurrent.futures
 import contextlib
 import itertools
-import json
 import threading
 import uuid
 from collections import Counter
@@ -71,7 +70,6 @@ class Workers:
         self._client = client
         self._desks: dict[str, tuple[Any, Any]] = {}
         """Each with its future, as long as which it is there."""
-        self._lock = threading.Lock()
         self._is_left = False
         self.there: frozenset[str] = frozenset()
         """The addresses of those that are there."""
@@ -104,12 +102,16 @@ class Workers:
         return value_of(loads(answer, Answer), kind)
 
     def tell(self, addresses: Iterable[str], task: Callable[[str], str], text: str) -> None:
-        """Ask what takes no time, and wait for a moment; those that are gone do not matter."""
+        """Ask what takes no time, and wait for a moment; those that are gone do not matter.
+
+        Nor do those that were never asked before: one that hangs must not keep others waiting.
+        """
         waiting = []
         for address in addresses:
-            if address in self.there:
+            if address in self.there and address in self._desks:
+                _, desk = self._desks[address]
                 with contextlib.suppress(Exception), self._client.as_current():
-                    waiting.append(self._begun(self._desk(address).answer(task.__name__, text)))
+                    waiting.append(self._begun(desk.answer(task.__name__, text)))
         concurrent.futures.wait(waiting, _TOLD_WITHIN_S)
 
     def leave(self) -> None:
@@ -118,12 +120,11 @@ class Workers:
 
     def _desk(self, address: str) -> Any:
         """Where a worker answers, without the scheduler: it would take longer than an answer."""
-        with self._lock:
-            if address not in self._desks:
-                asked = {"workers": [address], "actor": True, "pure": False}
-                future = self._client.submit(worker.Desk, **asked)
-                self._desks[address] = future, self._awaited(future, address)
-            return self._desks[address][1]
+        if address not in self._desks:
+            asked = {"workers": [address], "actor": True, "pure": False}
+            future = self._client.submit(worker.Desk, **asked)
+            self._desks.setdefault(address, (future, self._awaited(future, address)))
+        return self._desks[address][1]
 
     def _begun(self, future: Any) -> concurrent.futures.Future[Any]:
         # Dask's own way to wait for so long at most can fail when the time is up.
@@ -446,22 +447,12 @@ def lanes_of(lanes: str) -> LanesEntry:
         except UsageError as error:
             known = f"{error.remedy}, or a scheduler of Dask (tls://…), or FILE.yaml with a cluster"
             raise UsageError(error.message, known) from None
-    return LanesEntry(
-        *("cluster", "workers of Dask", partial(_probe, lanes), partial(_open, lanes)),
-        partial(_inquire, lanes),
-    )
+    return LanesEntry("cluster", partial(_probe, lanes), partial(_open, lanes))
 
 
 def _probe(lanes: str, build: Build, timeout_s: float) -> BuildFacts:
     workers = Workers(connected(lanes))
     return ask_any(workers, workers.there, worker.probe, Asked(build, timeout_s), BuildFacts)
-
-
-def _inquire(lanes: str, build: Build, task: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    workers = Workers(connected(lanes))
-    asked = Asked(build, _TIMEOUT_S, task, json.dumps(request))
-    answer: dict[str, Any] = json.loads(ask_any(workers, workers.there, worker.ask, asked, str))
-    return answer
 
 
 def _open(lanes: str, asked: Opening) -> ClusterLanes:

@@ -11,20 +11,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 import attrs
 
 from instruction_counts import __version__
-from instruction_counts.builds.inquiry import inquire
-from instruction_counts.builds.lock_files import make_environment
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
@@ -54,12 +51,10 @@ class Hello:
 
 @attrs.frozen
 class Asked:
-    """Something to find out about a build."""
+    """A build to find out about."""
 
     build: Build
     timeout_s: float
-    task: str = ""
-    request: str = "{}"
 
 
 @attrs.frozen
@@ -182,16 +177,18 @@ class _Slot:
     ) -> tuple[WorkOrder, Future[Outcome]] | None:
         """Measure an order, and those of its case that follow soon; the next one of another."""
         assert asked is not None
-        self._lanes.wait()
-        case = asked[0].case
-        with self._lanes.lane(asked[0].cores, self._is_closed) as measure:
-            while measure is not None and asked is not None and asked[0].case == case:
-                order, outcome = asked
-                try:
+        try:
+            self._lanes.wait()
+            case = asked[0].case
+            with self._lanes.lane(asked[0].cores, self._is_closed) as measure:
+                while measure is not None and asked is not None and asked[0].case == case:
+                    order, outcome = asked
                     outcome.set_result(measure(order))
-                except BaseException as error:  # noqa: BLE001 - raised where somebody waits
-                    outcome.set_exception(error)
-                asked = self._next(_KEPT_S)
+                    asked = self._next(_KEPT_S)
+        except BaseException as error:  # noqa: BLE001 - raised where somebody waits
+            if asked is not None and not asked[1].done():
+                asked[1].set_exception(error)
+            return None
         return asked
 
 
@@ -288,15 +285,6 @@ def probe(text: str) -> BuildFacts:
     """What a build is, here."""
     asked = loads(text, Asked)
     return lanes_named(DEFAULT).probe(asked.build, asked.timeout_s)
-
-
-@_answering
-def ask(text: str) -> str:
-    """What a build answers, here, as JSON."""
-    asked = loads(text, Asked)
-    request: Mapping[str, Any] = json.loads(asked.request)
-    make_environment(asked.build)  # it may have been probed by another worker
-    return json.dumps(inquire(asked.build, asked.task, request))
 
 
 @_answering

@@ -111,7 +111,8 @@ class CaseCycles:
             self._notice(f"{case.title} has no estimated cycles: {error}")
             return None
         finally:
-            self._remove_dumps(answers)
+            for answer in answers:
+                remove_dumps(self._server.folder / "dumps", answer["pid"])
 
     def _simulated(self, layouts: Sequence[_Windows], loop: _EmptyLoop) -> Simulated:
         folder, found = self._server.folder, []
@@ -130,16 +131,9 @@ class CaseCycles:
         )
 
     def _loop(self, run: Child) -> _EmptyLoop:
-        answer = run(WARM.asked((), 0))
-        try:
-            windows, folder = answer["windows"], self._server.folder
-            return _EmptyLoop(per_run(windows, folder), Loop.of(*_profile(windows, folder)))
-        finally:
-            self._remove_dumps([answer])
-
-    def _remove_dumps(self, answers: Sequence[Mapping[str, Any]]) -> None:
-        for answer in answers:
-            remove_dumps(self._server.folder / "dumps", answer["pid"])
+        # Its dumps stay: where a server is held for others, they read them, too.
+        windows, folder = run(WARM.asked((), 0))["windows"], self._server.folder
+        return _EmptyLoop(per_run(windows, folder), Loop.of(*_profile(windows, folder)))
 
 
 def per_run(windows: _Windows, folder: Path) -> Mapping[str, float]:

@@ -255,8 +255,10 @@ class ForkEngine:
             return measure()
         except (WorkerError, CompileError) as error:
             failure = error.failure
-        except (CallgrindFormatError, OSError) as error:
+        except CallgrindFormatError as error:
             failure = Failure(FailureKind.EXIT, f"no usable Callgrind dump: {error}")
+        except OSError as error:
+            failure = Failure(FailureKind.EXIT, str(error))
         except ServerStartError as error:
             failure = Failure(FailureKind.REFUSED, f"the server does not start: {error}")
             self._start_failure = failure
@@ -304,10 +306,11 @@ class ForkEngine:
     @property
     def fingerprint(self) -> Fingerprint:
         """The build's own, with what is known of the server that counts."""
-        for other in self._others.values():
+        others = list(self._others.values())  # more may come meanwhile
+        for other in others:
             if not self._counts.ready:
                 return other.fingerprint
-        made = [self.stand_ins, *(other.stand_ins for other in self._others.values())]
+        made = [self.stand_ins, *(other.stand_ins for other in others)]
         holds = self._counts.ready.get("holds_caches")
         return attrs.evolve(
             self._facts.fingerprint,
@@ -569,10 +572,12 @@ class ForkEngine:
         """What decides, beside a case, what is compiled in it."""
         found = self._facts.fingerprint
         files = repr(sorted(self._facts.files.items()))
-        inductors = environment(self._facts.build).get("CXX", "g++")  # as Inductor chooses it
+        variables = environment(self._facts.build)
+        inductors = variables.get("CXX", "g++")  # as Inductor chooses it
+        path = shutil.which(inductors, path=variables["PATH"])
         return (
             inductors,
-            first_line([inductors, "--version"]),
+            first_line([path or inductors, "--version"]),
             found.compiler,
             found.libc,
             found.python,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from instruction_counts.core.types import Case, Language
@@ -88,9 +88,10 @@ class CaseCounts:
     ) -> counting.Counted:
         request = kind.asked(lookups, layout)
         dumps = self._server.folder / "dumps"
-        answers = self._answers(run, kind, request)
-        answer = answers[-1]
+        answers: list[Mapping[str, Any]] = []
         try:
+            answers.extend(self._answers(run, kind, request))
+            answer = answers[-1]
             counted = kind.evaluate(answers, self._server.folder, loop)
             if case is not None and counted.instructions.per_run + loop.per_run == 0:
                 # Not even the loop is left of it.
@@ -116,15 +117,16 @@ class CaseCounts:
 
     def _answers(
         self, run: Child, kind: Kind, request: Mapping[str, Any]
-    ) -> list[Mapping[str, Any]]:
+    ) -> Iterator[Mapping[str, Any]]:
         if not kind.has_windows:
-            return [run(request) for _ in range(kind.children)]
+            yield from (run(request) for _ in range(kind.children))
+            return
         answer = run({**request, "dumped": counting.FEWEST_DUMPED})
         if not counting.are_alike(answer["windows"]):
             # Which functions vary, the dumps of all windows tell.
             remove_dumps(self._server.folder / "dumps", answer["pid"])
             answer = run(request)
-        return [answer]
+        yield answer
 
     def _measure_loop(self, language: Language) -> counting.Loop:
         run = empty_loop(self._server, self._compiler, language)

@@ -1,6 +1,7 @@
 """Where a scheduler is: addresses and files of clusters, and what is refused."""
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -54,6 +55,31 @@ def test_a_cluster_of_this_machine_is_made_from_a_file(tmp_path: Path) -> None:
     path.write_text("cluster: LocalCluster\noptions: {n_workers: 2, dashboard_address: null}\n")
 
     assert 2 == len(Workers(connected(str(path))).there)
+
+
+class Reachable:
+    """A cluster with an address in the network, and no certificates."""
+
+    scheduler_address = "tcp://192.0.2.1:8786"
+    asked: ClassVar[list[str]] = []
+
+    def scale(self, number: int) -> None:
+        """Ask for workers."""
+        self.asked.append(f"{number} workers")
+
+    def close(self) -> None:
+        """End it."""
+        self.asked.append("closed")
+
+
+def test_a_cluster_that_others_could_reach_is_closed_and_gets_no_workers(tmp_path: Path) -> None:
+    """They would be asked for, and run what anybody in the network sends."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(f"cluster: {__name__}.Reachable\nworkers: 2\n")
+    with pytest.raises(UsageError, match="is not encrypted"):
+        connected(str(path))
+
+    assert ["closed"] == Reachable.asked
 
 
 def test_other_names_are_those_of_kinds_of_lanes() -> None:

@@ -1,8 +1,12 @@
 """Which workers a run takes, and what it says of the others; the workers are scripted."""
 
+import asyncio
+import threading
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -11,12 +15,13 @@ import pytest
 from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster import worker
-from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError, ask_any
-from instruction_counts.cluster.worker import Hello, Measured, Opened
+from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError, Workers, ask_any
+from instruction_counts.cluster.worker import Answer, Hello, Measured, Opened
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Opening
+from instruction_counts.storage.json_files import dumps
 from instruction_counts.system.worker_tasks import counting_digest
 from tests.fakes import FACTS, FINGERPRINT, make_order
 from tests.waiting import comes_true
@@ -209,3 +214,52 @@ def test_workers_that_are_ready_hear_of_a_run_while_others_get_ready() -> None:
     workers = Slow({"a": {}, "b": {}})
     with closing(ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))):
         assert ("a", "hear") in workers.told
+
+
+@attrs.define
+class Silent:
+    """A client of a scheduler that has two workers: one answers, and one hangs from the start."""
+
+    loop: Any
+    told: list[str] = attrs.field(factory=list)
+
+    def scheduler_info(self, **_: object) -> dict[str, Any]:
+        """Both are there."""
+        return {"workers": {"good": {}, "hung": {}}}
+
+    def as_current(self) -> AbstractContextManager[None]:
+        """As Dask has it."""
+        return nullcontext()
+
+    def submit(self, _: object, *, workers: list[str], **__: object) -> Any:
+        """An actor on a worker."""
+        return self.desk(*workers)
+
+    async def desk(self, address: str) -> "Silent":
+        """Where it answers."""
+        if address == "hung":
+            await asyncio.Event().wait()
+        return self
+
+    async def answer(self, task: str, _: str) -> str:
+        """What it is asked."""
+        self.told.append(task)
+        return dumps(Answer(dumps(SAME)))
+
+
+def test_a_worker_that_hangs_before_it_answers_keeps_none_from_others() -> None:
+    """They hear of their controller, and so keep their lanes."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    client = Silent(SimpleNamespace(asyncio_loop=loop))
+    workers = Workers(client)
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(workers.ask, "hung", worker.hello, "", Hello)
+        assert SAME == workers.ask("good", worker.hello, "", Hello)
+        workers.tell(["good", "hung"], worker.hear, "a run")
+        workers.leave()
+        with pytest.raises(LostWorkerError):
+            asked.result()
+
+    assert ["hello", "hear"] == client.told
+    loop.call_soon_threadsafe(loop.stop)

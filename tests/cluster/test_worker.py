@@ -1,8 +1,10 @@
 """What a worker of Dask runs, called without Dask."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn, cast
 
 import attrs
 import pytest
@@ -22,6 +24,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.registry import register, unregister
+from instruction_counts.execution.lanes import Lanes
 from instruction_counts.sources.definitions import STANDARD, load
 from instruction_counts.storage.json_files import dumps, loads
 from tests.cluster import slow_engine
@@ -90,6 +93,29 @@ def test_what_its_machine_is_short_of_is_told_with_the_remedy(
 
     with pytest.raises(UsageError, match=r"^No space left on device\n  Free some space there"):
         value_of(answer, Measured)
+
+
+class NoCores:
+    """Lanes of a machine that cannot lock its cores."""
+
+    def wait(self) -> None:
+        """They are ready."""
+
+    def lane(self, *_: object) -> NoReturn:
+        """As where no file can be opened any more."""
+        raise OSError(24, "Too many open files")
+
+
+def test_a_lane_that_cannot_be_had_is_told_too() -> None:
+    """Whoever waits for the outcome would wait for ever."""
+    is_closed = threading.Event()
+    slot = worker._Slot(cast("Lanes", NoCores()), is_closed.is_set)
+    try:
+        for _ in range(2):
+            with pytest.raises(OSError, match="Too many open files"):
+                slot.measure(make_order("add"))
+    finally:
+        is_closed.set()
 
 
 def test_orders_travel_whole() -> None:

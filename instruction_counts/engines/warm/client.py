@@ -25,6 +25,7 @@ from instruction_counts.builds.compilers import find_compiler, first_line
 from instruction_counts.builds.files import files_of
 from instruction_counts.builds.lock_files import mark_used
 from instruction_counts.builds.probing import BuildFacts, find_valgrind, probe
+from instruction_counts.core.runtimes import needed_names
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
@@ -165,6 +166,8 @@ class WarmServers:
         with channel.connected(self._place) as connection:
             self._open.add(connection)
             try:
+                if self.is_closed:  # `close` may not have seen this one
+                    raise ConnectionAbortedError("closed")
                 channel.send(connection, request)
                 return channel.receive(connection)
             finally:
@@ -293,6 +296,8 @@ def _known(build: Build) -> BuildFacts | None:
         return None
     mark_used(build)
     facts, compiler = cattrs.structure(hello["facts"], BuildFacts), find_compiler(build)
+    if not facts.has.keys() >= {*needed_names()}:  # a runtime is registered that was not
+        return None
     files = files_of(facts.interpreter, facts.torch_root, facts.library_paths)
     valgrind = find_valgrind(build)
     version = first_line([valgrind, "--version"]) if valgrind else ""

@@ -163,14 +163,14 @@ class Holder:
     def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
         """What there is; with ``stay`` it is used for as long as the connection is there."""
         del stay
-        if any(state_of(path) != state for path, state in self._loaded.items()):
+        if any(state_of(path) != state for path, state in list(self._loaded.items())):
             self._retire()
         return {
             "status": "retired" if self._is_retired else "ok",
             "facts": attrs.evolve(self._order.facts, files={}),
             "files": self._files,
             "ready": {
-                name_of(*key): one.ready for key, one in self._servers.items() if one.is_ready
+                name_of(*key): one.ready for key, one in list(self._servers.items()) if one.is_ready
             },
         }
 
@@ -222,7 +222,7 @@ class Holder:
             "build": self._order.facts.build.name,
             "interpreter": self._order.facts.interpreter,
             "torch": self._order.facts.fingerprint.torch,
-            "servers": [name_of(*key) for key, one in self._servers.items() if one.is_ready],
+            "servers": [name_of(*key) for key, one in list(self._servers.items()) if one.is_ready],
             "age_s": now - self._began,
             "idle_s": 0.0 if self._connections > 1 else max(0.0, now - self._used),
             "memory_bytes": _memory_below(os.getpid()),
