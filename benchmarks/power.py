@@ -15,6 +15,7 @@ import contextlib
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,12 +34,15 @@ from instruction_counts.execution.cores import available_cores
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.measuring import carried_out
+from instruction_counts.session.pairing import confirm
 
 CONSOLE = Console()
 SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Of what a case takes: how much longer it takes in a new build."""
 _STEPS = 100_000
 """Of the spinning function, while it is timed itself."""
+_OF_SERVERS = 4
+"""Trials with the same servers; then come others, whose memory lies elsewhere."""
 
 _MODULE = """\
 from collections import deque
@@ -108,10 +112,12 @@ def measured(
         for case, place in orders
     ]
     with runner.lanes() as lanes:
-        for found in carried_out(asked, lanes, runner.observer):
-            if found.outcome.failure is not None:
-                raise SystemExit(f"{found.order.title}: {found.outcome.failure.summary}")
-            yield found.order.case.label[0], found.order.build.name, found.outcome
+        found = [*carried_out(asked, lanes, runner.observer)]
+    confirm(runner, found)
+    for done in found:
+        if done.outcome.failure is not None:
+            raise SystemExit(f"{done.order.title}: {done.outcome.failure.summary}")
+        yield done.order.case.label[0], done.order.build.name, done.outcome
 
 
 def steps_of(
@@ -185,17 +191,17 @@ def show_in_turns(
     settings: MeasurementSettings, cases: Mapping[str, Case], builds: Sequence[Build], trials: int
 ) -> None:
     """A line for each slow-down: how often each verdict was given."""
-    orders = [
-        (case, place)
-        for _ in range(trials)
-        for case in cases.values()
-        for place in range(1, len(builds))
-    ]
+    places = range(1, len(builds))
     found: dict[str, list[TimeChange]] = {build.name: [] for build in builds[1:]}
-    seconds = 0.0
-    for name, build, outcome in measured(settings, builds, orders):
-        found[build].append(change_in_turns(cases[name], outcome))
-        seconds += outcome.duration_s
+    begin = time.monotonic()
+    for start in range(0, trials, _OF_SERVERS):
+        number = min(_OF_SERVERS, trials - start)
+        orders = [
+            (case, place) for _ in range(number) for case in cases.values() for place in places
+        ]
+        for name, build, outcome in measured(settings, builds, orders):
+            found[build].append(change_in_turns(cases[name], outcome))
+    seconds = (time.monotonic() - begin) / (trials * len(cases) * len(places))
     table = Table("slow-down", "pairs", *(verdict.value for verdict in TimeVerdict), "mean found")
     for share, changes in zip(SHARES, found.values(), strict=True):
         said = Counter(change.verdict for change in changes)
@@ -203,7 +209,7 @@ def show_in_turns(
         mean = sum(change.relative for change in changes) / len(changes)
         table.add_row(f"{share:.1%}", str(len(changes)), *numbers, f"{mean:+.2%}")
     CONSOLE.print(table)
-    CONSOLE.print(f"{seconds / len(orders):.2f} s a pair")
+    CONSOLE.print(f"{seconds:.2f} s a pair")
 
 
 def show_separate(

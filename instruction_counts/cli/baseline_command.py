@@ -13,12 +13,13 @@ from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import FILE, case_options, flag, store_option
 from instruction_counts.cli.output import Outputs, check_folder, output_options
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.records import LAST
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.baseline import read_baseline, to_json
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, baseline_document
 from instruction_counts.session.checking import accept_run, selected_cases
-from instruction_counts.session.sides import LAST, LazyStore
+from instruction_counts.session.sides import LazyStore
 from instruction_counts.system.files import check_writable, write_output
 
 

@@ -13,6 +13,14 @@ from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds
 
 CONFIDENCE = 0.999
 """Of the interval of a ratio: a comparison has hundreds of cases, and all may be the same."""
+LEAST_DIFFERENCE = 0.01
+"""A difference of less than this share is none that is reported."""
+SERVERS = 3
+"""Further pairs of servers that have to find a difference again.
+
+All rounds have the memory of one server of each build, which moves light cases by up to 2.3%."""
+_FAR_BEYOND = 0.05
+"""A difference of so much is no matter of that memory."""
 
 
 class Stopped(enum.Enum):
@@ -34,6 +42,13 @@ class RatioInterval:
     def half_width(self) -> float:
         """How far its ends are from its middle, as a share."""
         return math.sqrt(self.high / self.low) - 1
+
+    @property
+    def direction(self) -> int:
+        """1 where new is slower, -1 where it is faster, by `LEAST_DIFFERENCE` or more; else 0."""
+        if self.low > 1 and self.ratio >= 1 + LEAST_DIFFERENCE:
+            return 1
+        return -1 if self.high < 1 and self.ratio <= 1 / (1 + LEAST_DIFFERENCE) else 0
 
 
 @attrs.frozen
@@ -84,6 +99,8 @@ class PairedTimes:
     """What decided how fast the core ran; empty where that cannot be read, as for ``clock_khz``."""
     clock_khz: tuple[Count, ...] = ()
     """How fast it ran at the end of each round; 0 where that cannot be read."""
+    again: tuple[tuple[Annotated[float, Bounds(above=0)], ...], ...] = ()
+    """The ratios of rounds in further servers, a tuple for each pair, where they were asked."""
 
     @property
     def builds(self) -> tuple[str, str]:
@@ -92,8 +109,43 @@ class PairedTimes:
 
     @property
     def interval(self) -> RatioInterval | None:
-        """The interval of the ratio; None where there are fewer than two rounds."""
-        return ratio_interval(self.ratios)
+        """The interval of the ratio; None where there are fewer than two rounds.
+
+        Of several pairs of servers it is the mean of their ratios, and holds all their intervals.
+        """
+        known = [ratio_interval(ratios) for ratios in (self.ratios, *self.again)]
+        found = [interval for interval in known if interval is not None]
+        if len(found) < len(known):
+            return ratio_interval(self.ratios)
+        logs = [math.log(interval.ratio) for interval in found]
+        low, high = min(each.low for each in found), max(each.high for each in found)
+        return RatioInterval(math.exp(math.fsum(logs) / len(logs)), low, high)
+
+    @property
+    def direction(self) -> int:
+        """1 where new is slower, -1 where it is faster, as all servers agree; else 0."""
+        directions = self._directions
+        is_confirmed = len(self.again) == SERVERS and len(directions) == 1
+        return directions.pop() if is_confirmed or self._is_far_beyond else 0
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether there is a difference that further servers have to find again."""
+        is_one = len(self._directions) == 1 and 0 not in self._directions
+        return is_one and len(self.again) < SERVERS and not self._is_far_beyond
+
+    @property
+    def _is_far_beyond(self) -> bool:
+        interval = ratio_interval(self.ratios)
+        beyond = math.log(1 + _FAR_BEYOND)
+        is_beyond = interval is not None and abs(math.log(interval.ratio)) >= beyond
+        return is_beyond and len(self._directions) == 1
+
+    @property
+    def _directions(self) -> set[int]:
+        """What the pairs of servers say, each for itself."""
+        known = (ratio_interval(ratios) for ratios in (self.ratios, *self.again))
+        return {0 if interval is None else interval.direction for interval in known}
 
 
 def ratio_interval(ratios: Sequence[float]) -> RatioInterval | None:

@@ -10,6 +10,7 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import definitions_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.paired import PairedTimes
 from instruction_counts.engines.engine import MeasureInTurns
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner
@@ -76,6 +77,40 @@ def test_both_builds_have_the_times_that_were_taken_in_turns() -> None:
     records = [record for side in sides.values() for record in side.records.values()]
     assert [PAIRED] * 4 == [record.outcome.paired for record in records]
     assert [OK.instructions] * 4 == [record.outcome.instructions for record in records]
+
+
+LITTLE, NOTHING = paired_times((1.02,) * 5), paired_times((1.0,) * 5)
+SMALL, NONE = (Outcome(Status.OK, paired=paired) for paired in (LITTLE, NOTHING))
+
+
+def pairs(sides: Mapping[str, Side]) -> list[PairedTimes]:
+    """What was timed in turns, of each case."""
+    found = [record.outcome.paired for record in sides["new"].records.values()]
+    return [paired for paired in found if paired is not None]
+
+
+def test_a_small_difference_is_timed_again_in_fresh_servers() -> None:
+    """Until one does not find it; what is far larger is not asked about again."""
+    observer = Remarks()
+    runner = attrs.evolve(runner_of("base", "new"), observer=observer)
+    answers = [SMALL, SMALL, SMALL, NONE, SMALL, SMALL]
+    sides, _ = timed(answering(*answers), runner)
+
+    again = [paired.again for paired in pairs(sides)]
+    assert [(LITTLE.ratios,) * 3, (NOTHING.ratios,)] == again
+    expected = [f"Timing {number} again, in fresh servers" for number in ("2 cases", "1 case")]
+    assert [*expected[:1], *expected[1:] * 2] == [
+        note.partition(" (")[0] for note in observer.notes if "again" in note
+    ]
+
+
+def test_an_interrupt_leaves_what_is_not_confirmed_as_it_is() -> None:
+    """Nothing that was measured is lost, and nothing is said of it."""
+    sides, interrupted = timed(answering(SMALL, PAIR, KeyboardInterrupt()))
+
+    assert interrupted
+    assert [LITTLE, PAIRED] == pairs(sides)
+    assert LITTLE.is_unconfirmed
 
 
 def test_they_are_stored_with_the_run(tmp_path: Path) -> None:

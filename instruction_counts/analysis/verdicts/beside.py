@@ -14,11 +14,8 @@ import attrs
 
 from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.outcomes import Output, TensorValue, Times
-from instruction_counts.domain.paired import PairedTimes
+from instruction_counts.domain.paired import LEAST_DIFFERENCE, PairedTimes
 from instruction_counts.domain.records import Record
-
-_LEAST_TIME = 0.01
-"""A difference of less than this share is none that is reported."""
 
 
 class TimeVerdict(enum.Enum):
@@ -68,11 +65,9 @@ class TimeChange:
         """What is said of the case; None where the builds were not timed in turns."""
         if self.paired is None:
             return None
-        if self.significant and self.ratio >= 1 + _LEAST_TIME:
-            return TimeVerdict.SLOWER
-        if self.significant and self.ratio <= 1 / (1 + _LEAST_TIME):
-            return TimeVerdict.FASTER
-        if self.low >= 1 / (1 + _LEAST_TIME) and self.high <= 1 + _LEAST_TIME:
+        if self.paired.direction:
+            return TimeVerdict.SLOWER if self.paired.direction > 0 else TimeVerdict.FASTER
+        if self.low >= 1 / (1 + LEAST_DIFFERENCE) and self.high <= 1 + LEAST_DIFFERENCE:
             return TimeVerdict.NO_DIFFERENCE
         return TimeVerdict.CANNOT_TELL
 
@@ -83,7 +78,11 @@ class TimeChange:
         if paired is not None and paired.interval is None:
             lost = f"{paired.disturbances.total} of {paired.pairs} pairs of blocks were disturbed"
             return f"{lost}, and {'1 round is' if paired.ratios else 'none is'} left"
-        return f"{self.relative:+.2%} ± {self.half_width:.2%}"
+        change = f"{self.relative:+.2%} ± {self.half_width:.2%}"
+        if paired is None or paired.direction or not (paired.again or paired.is_unconfirmed):
+            return change
+        what = "have not confirmed it" if paired.is_unconfirmed else "find something else"
+        return f"{change}: fresh servers {what}"
 
 
 def time_change(base: Record | None, new: Record | None) -> TimeChange | None:

@@ -51,8 +51,8 @@ def test_times_that_do_not_overlap_are_significant(
 @pytest.mark.parametrize(
     ("ratios", "verdict", "reason"),
     [
-        ((1.02, 1.021, 1.019, 1.02, 1.02), TimeVerdict.SLOWER, "+2.00% ± 0.27%"),
-        ((0.98, 0.981, 0.979, 0.98, 0.98), TimeVerdict.FASTER, "-2.00% ± 0.28%"),
+        ((1.06, 1.061, 1.059, 1.06, 1.06), TimeVerdict.SLOWER, "+6.00% ± 0.26%"),
+        ((0.94, 0.941, 0.939, 0.94, 0.94), TimeVerdict.FASTER, "-6.00% ± 0.29%"),
         ((1.004, 1.005, 1.003, 1.004, 1.004), TimeVerdict.NO_DIFFERENCE, "+0.40% ± 0.27%"),
         ((1.0, 1.06, 0.98, 1.03, 1.01), TimeVerdict.CANNOT_TELL, "+1.56% ± 12.20%"),
         ((1.008, 1.01, 1.006, 1.009, 1.007), TimeVerdict.CANNOT_TELL, "+0.80% ± 0.61%"),
@@ -64,6 +64,32 @@ def test_the_interval_of_the_ratio_decides(
 ) -> None:
     """A difference has to be likely, and of one percent at least; so has its absence."""
     change = time_change(*in_turns(ratios))
+
+    assert change is not None
+    assert (verdict, reason) == (change.verdict, change.reason)
+
+
+UP, DOWN, EQUAL = (1.02, 1.021, 1.019, 1.02, 1.02), (0.98, 0.981, 0.979, 0.98, 0.98), (1.0,) * 5
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict", "reason"),
+    [
+        ((UP, UP, UP), TimeVerdict.SLOWER, "+2.00% ± 0.27%"),
+        ((UP, UP), TimeVerdict.CANNOT_TELL, "+2.00% ± 0.27%: fresh servers have not confirmed it"),
+        ((), TimeVerdict.CANNOT_TELL, "+2.00% ± 0.27%: fresh servers have not confirmed it"),
+        ((EQUAL,), TimeVerdict.CANNOT_TELL, "+1.00% ± 1.13%: fresh servers find something else"),
+        ((UP, DOWN), TimeVerdict.CANNOT_TELL, "+0.65% ± 2.30%: fresh servers find something else"),
+        (((1.5,),), TimeVerdict.CANNOT_TELL, "+2.00% ± 0.27%: fresh servers find something else"),
+    ],
+    ids=["all", "not yet", "none", "nothing", "the other way round", "one round"],
+)
+def test_what_fresh_servers_do_not_find_too_is_no_difference(
+    again: tuple[tuple[float, ...], ...], verdict: TimeVerdict, reason: str
+) -> None:
+    """Where the memory of one lies moves a time by as much; the interval then holds all of them."""
+    paired = attrs.evolve(paired_times(UP), again=again)
+    change = time_change(*(with_paired(name, paired) for name in ("base", "new")))
 
     assert change is not None
     assert (verdict, reason) == (change.verdict, change.reason)
