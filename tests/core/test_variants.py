@@ -59,20 +59,14 @@ def test_setups_are_labels_that_are_reserved(heading: str, expected: VariantsBlo
     assert expected == parse_block(f"    // @{heading}\n    y;\n    // @b\n    x;", Language.CPP)
 
 
-@pytest.mark.parametrize(
-    ("block", "cases"),
-    [
-        # Blank and comment lines carry no case, but keep their place for the lines opposite.
-        ("# @a\n\nx\n  # a remark\ny", {"a": ("", "x", "", "y")}),
-        # A heading alone, or one above remarks only, leaves nothing.
-        ("# @a\n\n# remark\n# @b", {}),
-        # The lines of a label that comes again follow those of its first block.
-        ("# @a\nx\n# @b\ny\n# @a\nz", {"a": ("x", "z"), "b": ("y",)}),
-    ],
-)
-def test_lines_stand_under_their_label(block: str, cases: dict[str, tuple[str, ...]]) -> None:
-    """As they are written."""
-    assert cases == parse_block(block, Language.PYTHON).cases
+def test_lines_stand_under_their_label() -> None:
+    """Those of a label that comes again follow its first ones; an indented remark is no case.
+
+    It keeps its place for the line opposite.
+    """
+    block = "# @a\nx\n# @b\ny\n  # a remark\n# @a\nz"
+
+    assert {"a": ("x", "z"), "b": ("y", "")} == parse_block(block, Language.PYTHON).cases
 
 
 def test_case_numbers_are_two_wide() -> None:

@@ -261,9 +261,16 @@ def test_a_run_goes_on_until_its_process_ends(tmp_path: Path) -> None:
 
 
 def test_runs_are_listed_newest_first(store: Store) -> None:
-    """With what tells one from another; what was skipped has not failed."""
+    """With what tells one from another; what was skipped has not failed.
+
+    A case counts once, on however many builds it was measured.
+    """
     outcomes = [OK, failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
-    records = [make_record(str(number), outcome=each) for number, each in enumerate(outcomes)]
+    records = [
+        make_record(str(number), build=build, outcome=each)
+        for build in ("new", "base")
+        for number, each in enumerate(outcomes)
+    ]
     first = attrs.evolve(
         make_run(*records, builds=["new", "base"]), started_at="2026-01-02T03:04:05"
     )
@@ -535,16 +542,3 @@ def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: 
     store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))
 
     assert store.completed(light).outcome.functions is None
-
-
-def test_a_summary_counts_a_case_once_however_many_builds_it_was_measured_on(store: Store) -> None:
-    """As it does one that failed on both."""
-    records = [
-        make_record(name, build=build, outcome=outcome)
-        for build in ("base", "new")
-        for name, outcome in {"a": OK, "b": failed()}.items()
-    ]
-    store.import_run(make_run(*records, builds=("base", "new")))
-    (summary,) = store.summaries()
-
-    assert (2, 1) == (summary.cases, summary.failed)

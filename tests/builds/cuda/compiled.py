@@ -1,6 +1,5 @@
 """One stand-in, compiled as the program compiles it, with every warning an error."""
 
-import subprocess
 from pathlib import Path
 
 from instruction_counts.builds.cuda.needs import Library
@@ -13,6 +12,7 @@ from instruction_counts.builds.cuda.stand_ins import (
     write,
 )
 from tests.engines.compiled_c import GCC
+from tests.process import called
 
 
 def compiled(folder: Path, library: Library, device: Device) -> Path:
@@ -21,8 +21,6 @@ def compiled(folder: Path, library: Library, device: Device) -> Path:
     write(folder, headers(device, Versions("13.2", "9.26.0")))
     write(folder / library.stem, files)
     arguments = [*command(GCC, library, files), "-Wall", "-Wextra", "-Werror"]
-    done = subprocess.run(
-        arguments, cwd=folder / library.stem, capture_output=True, text=True, check=False
-    )
+    done = called(arguments, folder / library.stem)
     assert done.returncode == 0, done.stderr
     return folder / library.soname

@@ -22,6 +22,7 @@ from instruction_counts.system.worker_process import NO_STAND_IN, ending
 from tests.builds.cuda.compiled import compiled
 from tests.builds.cuda.fake_torch import make_fake_torch
 from tests.engines.compiled_c import GCC, NEEDS_GCC
+from tests.process import called
 
 pytestmark = NEEDS_GCC
 
@@ -52,17 +53,15 @@ def made(libraries: Path, cache: Cache) -> StandIns:
     return stand_ins(libraries, Versions("13.2", "9.26.0"), GCC, cache)
 
 
-def called(function: str, libraries: Path, made: StandIns) -> subprocess.CompletedProcess[str]:
+def calling(function: str, libraries: Path, made: StandIns) -> subprocess.CompletedProcess[str]:
     """A process that calls a function of torch with the stand-ins in place."""
     command = [sys.executable, "-c", CALL, function, str(libraries / "libtorch_cuda.so")]
-    return subprocess.run(
-        [*command, *map(str, made.paths)], capture_output=True, text=True, check=False
-    )
+    return called([*command, *map(str, made.paths)])
 
 
 def test_torch_gets_the_answers_of_the_stand_ins(libraries: Path, made: StandIns) -> None:
     """None of the libraries that it needs is installed."""
-    assert "1" == called("devices", libraries, made).stdout.strip()
+    assert "1" == calling("devices", libraries, made).stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_a_function_without_a_stand_in_ends_the_process_with_its_name(
 
     A library without any is loaded all the same: torch cannot be imported without it.
     """
-    done = called(function, libraries, made)
+    done = calling(function, libraries, made)
     expected = (NO_STAND_IN, f"needs {name}, which has no stand-in")
 
     assert expected == (done.returncode, done.stderr.strip())

@@ -35,6 +35,7 @@ benchmarks:
       python: w = torch.ones({x.shape[1]}, 4)
       cpp: "auto w = torch::ones({{x.shape[1]}, 4});"
     statement: {python: y = x @ w, cpp: "auto y = x.matmul(w);"}
+    expected: {y: {shape: ["{x.shape[0]}", 4], sum: 2, tolerance: 0.5}}
 """
 
 
@@ -83,9 +84,9 @@ def test_one_entry_gives_a_case_on_each_of_its_devices(write: WRITE) -> None:
 
 
 def test_each_shape_is_a_case_with_its_placeholders(write: WRITE) -> None:
-    """In the label and in the code; other braces stay there: C++ is full of them, Python has sets.
+    """In the label, the code and what is expected; other braces of code stay there.
 
-    A name that no input has is no placeholder.
+    C++ is full of them, and Python has sets; a name that no input has is no placeholder.
     """
     spec = load(str(write(TWO_SHAPES)))
     path = write(HEAD + "  - {id: a, statement: 'y = {shape} | {name}'}\n")
@@ -100,6 +101,7 @@ def test_each_shape_is_a_case_with_its_placeholders(write: WRITE) -> None:
         else tuple(case.timer_args.setup.splitlines()[1:])
         for case in spec[:3]
     ]
+    assert (ExpectedTensor("y", (32, 4), sum=2.0, tolerance=0.5),) == spec[0].expected
     assert "y = {shape} | {name}" == python_cases(path)[0].timer_args.stmt
 
 
@@ -170,16 +172,6 @@ def test_a_statement_is_exported_with_the_dimensions_that_vary(write: WRITE) -> 
 
     assert exported.model_source is not None
     assert exported.model_source.endswith("program, inputs, dynamic_shapes = f, (x,), ((0,),)\n")
-
-
-def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
-    """With placeholders replaced."""
-    path = write(
-        TWO_SHAPES + "    expected: {y: {shape: ['{x.shape[0]}', 4], sum: 2, tolerance: 0.5}}\n"
-    )
-
-    expected = ExpectedTensor("y", (32, 4), sum=2.0, tolerance=0.5)
-    assert (expected,) == python_cases(path)[0].expected
 
 
 ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
