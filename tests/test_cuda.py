@@ -129,11 +129,6 @@ def test_a_case_on_the_cpu_asks_nothing_of_cuda(outcomes: dict[tuple[str, ...], 
     assert set() == names & outcomes["add/cpu", "python", "forward"]["metrics"].keys()
 
 
-def test_there_are_no_times(outcomes: dict[tuple[str, ...], Any]) -> None:
-    """They would be those of stand-ins."""
-    assert outcomes["add/cuda", "python", "forward"]["times"] is None
-
-
 @pytest.mark.parametrize(
     ("label", "expected"),
     [("inv", r"which has no stand-in"), ("too much", "OutOfMemoryError")],

@@ -35,9 +35,3 @@ def test_a_native_function_that_costs_less_is_another_cause_than_one_that_costs_
         attrs.evolve(MALLOC, base=None).change,
         attrs.evolve(MALLOC, new=None).change,
     )
-
-
-def test_a_place_is_a_file_with_its_line_or_a_library() -> None:
-    """As people open it."""
-    assert "torch/linear.py:130" == FORWARD.place
-    assert "libc.so.6" == MALLOC.place

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from instruction_counts.domain.paired import CONFIDENCE, Disturbances, ratio_interval
+from instruction_counts.domain.paired import CONFIDENCE, ratio_interval
 
 
 @given(st.lists(st.integers(500, 2000), min_size=2, max_size=40).filter(lambda of: len({*of}) > 1))
@@ -22,14 +22,3 @@ def test_the_interval_is_students_of_the_logarithms(thousandths: list[int]) -> N
     assert math.exp(expected.low) == pytest.approx(found.low, rel=1e-6, abs=1e-9)
     assert math.exp(expected.high) == pytest.approx(found.high, rel=1e-6)
     assert found.low <= found.ratio <= found.high
-
-
-@pytest.mark.parametrize("ratios", [(), (1.5,)])
-def test_one_round_has_no_interval(ratios: tuple[float, ...]) -> None:
-    """Nothing is known of how rounds differ."""
-    assert None is ratio_interval(ratios)
-
-
-def test_all_that_disturbed_is_counted_together() -> None:
-    """A pair is left out for one reason."""
-    assert 6 == Disturbances(preempted=1, major_faults=2, stolen=3).total

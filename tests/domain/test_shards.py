@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.domain.shards import MeasuredShard, Shard
+from instruction_counts.domain.shards import Shard
 from tests.fakes import make_case
 
 CASES = st.lists(
@@ -107,12 +107,6 @@ def test_what_is_no_shard_is_refused(text: str, expected: str) -> None:
     """With what can be written instead."""
     with pytest.raises(ValueError, match=expected):
         Shard.parse(text)
-
-
-def test_a_shard_is_written_as_it_is_read() -> None:
-    """Alone, and where it was measured."""
-    assert "3/8" == str(Shard.parse("3/8"))
-    assert "3/8" == str(MeasuredShard(3, 8, 0, "", "", ()))
 
 
 def test_a_shard_without_cases_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from instruction_counts.domain.metrics import OF_CYCLES
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.cycles import LAYOUTS, CaseCycles, amounts_of, per_run
+from instruction_counts.engines.cycles import LAYOUTS, CaseCycles, amounts_of
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.warm.client import Server
 from instruction_counts.system.worker_process import WorkerError
@@ -80,13 +80,6 @@ def windows_of(folder: Path, name: str, instructions: int, misses: int) -> list[
         }
         for number, runs in enumerate((10, 20, 10, 20))
     ]
-
-
-def test_what_surrounds_the_loop_is_no_part_of_an_iteration(tmp_path: Path) -> None:
-    """Such as the caches that a window finds."""
-    found = per_run(windows_of(tmp_path, "cg.7", 100, 6), tmp_path)
-
-    assert (100.0, 6.0, 0.0) == (found["Ir"], found["D1mr"], found["Bim"])
 
 
 @attrs.define

@@ -29,7 +29,6 @@ from tests.fakes import (
     FINGERPRINT,
     OK,
     FakeEngine,
-    failed,
     make_case,
     make_record,
     make_run,
@@ -163,19 +162,6 @@ def test_resources_are_those_of_operators_unless_something_is_asked_for(
 
 
 # What is measured
-
-
-def test_a_run_has_a_record_for_each_case_and_build() -> None:
-    """With the fingerprint of each build."""
-    runner = runner_of("base", "new")
-    with fake_engines({"base": FakeEngine(), "new": FakeEngine({("b",): [failed()]})}):
-        measured = runner.run(runner.orders(CASES))
-
-    assert [Status.OK, Status.OK, Status.OK, Status.FAILED] == [
-        record.outcome.status for record in measured.run.cases
-    ]
-    assert ["base", "new"] == list(measured.run.builds)
-    assert (None, True) == (measured.run_id, measured.run.is_sound)
 
 
 def test_a_recorder_keeps_the_run(tmp_path: Path) -> None:

@@ -1,15 +1,13 @@
 """Where the instructions of one case go, and the lines of the functions that changed."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.builds.inquiry import inquire
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
 from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.records import Record
@@ -155,14 +153,3 @@ def test_what_has_no_file_below_its_build_is_not_looked_for(
 
     assert text in found.remarks[0]
     assert [] == files.asked
-
-
-def test_a_process_answers_without_importing(tmp_path: Path) -> None:
-    """Real files, a real process: one function is found, the other is gone."""
-    path = tmp_path / "torch.py"
-    path.write_text("raise SystemExit\n\ndef f():\n    return 1\n", encoding="utf-8")
-    asked = [{"path": str(file), "line": 3, "name": "f"} for file in (path, tmp_path / "no.py")]
-    answer = inquire(default_build(), "find", {"functions": asked})
-
-    assert ["def f():", "    return 1"] == answer["functions"][0]["lines"]
-    assert {"problem": "gone"} == answer["functions"][1]

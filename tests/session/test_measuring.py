@@ -137,25 +137,6 @@ def test_what_was_measured_before_stays_though_it_is_not_selected_now(outcome: O
     assert (builds, machine) == (run.builds, run.machine)
 
 
-def test_what_is_refused_has_a_record_with_the_reason() -> None:
-    """A row that says so, instead of none; also of a case that is too wide for the lanes."""
-    orders = [
-        attrs.evolve(make_order("lacking"), refusal="no compiler"),
-        make_order("wide", num_threads=2),
-        make_order("a"),
-    ]
-    engine = FakeEngine()
-    run, _ = measure(orders, engine, cores=(0,))
-    lacking, wide, measured = (record.outcome for record in run.cases)
-
-    assert [Status.SKIPPED, Status.SKIPPED, Status.OK] == [
-        outcome.status for outcome in (lacking, wide, measured)
-    ]
-    assert lacking.failure is not None
-    assert "no compiler" == lacking.failure.message
-    assert {"a"} == labels_asked_for(engine)
-
-
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     """What was finished is kept, in the run and in its file; it ends as one without interrupt.
 

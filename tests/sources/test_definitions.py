@@ -14,7 +14,6 @@ from instruction_counts import core
 from instruction_counts.core import api, errors
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.runtimes import torchscript
-from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import dsl_names, load
 
@@ -50,20 +49,6 @@ def test_a_file_in_the_style_of_pytorch_is_loaded_unchanged() -> None:
 
     assert 55 == len(cases)
     assert 2 == len({case.autolabels.language for case in cases})
-
-
-def test_nested_benchmarks_need_not_be_flattened(write: WRITE) -> None:
-    """The mapping is flattened if its writer did not."""
-    path = write(
-        """
-        from core.api import GroupedStmts
-        BENCHMARKS = {"a": {("b", "c"): GroupedStmts("x"), None: {"d": GroupedStmts(None, "y;")}}}
-        """
-    )
-
-    assert [(("a", "b", "c"), Language.PYTHON), (("a", "d"), Language.CPP)] == [
-        (case.label, case.autolabels.language) for case in load(path)
-    ]
 
 
 def test_two_files_of_one_name_are_not_mixed_up(
@@ -113,9 +98,8 @@ def test_a_mistake_names_file_place_found_and_expected(
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("/nowhere/cases.py", "--definitions: file not found: /nowhere/cases.py"),
         ("cases.yaml", "--definitions: file not found: cases.yaml"),
-        ("cases_that_are_not_there.py", "file not found: cases_that_are_not_there.py"),
+        ("cases_not_there.py", "--definitions: file not found: cases_not_there.py"),
         ("no_such_module_here", '--definitions: no module named "no_such_module_here"'),
         ("definitions.absent", '--definitions: no module named "definitions.absent"'),
         ("definitions.standard.deeper", 'no module named "definitions.standard.deeper"'),
@@ -150,7 +134,6 @@ def test_a_file_without_benchmarks_says_so(write: WRITE, text: str) -> None:
     ("text", "expected"),
     [
         ("x = 1\n\nx = = 2\n", "line 3: SyntaxError: invalid syntax"),
-        ("x = 1\nraise ValueError('on purpose')", "line 2: ValueError: on purpose"),
         ("def f():\n    return 1 / 0\n\nf()\n", "line 2: ZeroDivisionError: division by zero"),
         ("import no_such_helper", "line 1: ModuleNotFoundError: No module named 'no_such_helper'"),
         ("import sys\nsys.exit(3)", "line 2: SystemExit: 3"),

@@ -61,11 +61,3 @@ def test_nothing_is_compiled_once_the_compiler_is_closed(tmp_path: Path) -> None
     compiler.compile_ahead(SOURCES, core)
 
     assert [] == compiler.asked
-
-
-def test_what_is_there_is_not_compiled(tmp_path: Path) -> None:
-    """With a full cache a core is held only to look."""
-    compiler = Recording(tmp_path, *(source.stmt for source in SOURCES))
-    compiler.compile_ahead(SOURCES, core)
-
-    assert [(HEADERS, (7,))] == compiler.asked

@@ -53,13 +53,6 @@ def test_what_is_no_duration_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         channel.keep_s()
 
 
-def test_a_build_of_another_name_is_the_same_build() -> None:
-    """The name is for people."""
-    other = attrs.evolve(BUILD, name="new")
-
-    assert channel.place_of(BUILD, Profile()) == channel.place_of(other, Profile())
-
-
 @pytest.mark.parametrize(
     ("build", "profile"),
     [

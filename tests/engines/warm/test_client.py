@@ -67,14 +67,6 @@ def test_the_next_command_finds_it() -> None:
     assert [before] == pids()
 
 
-def test_another_profile_has_another_one() -> None:
-    """Servers of both are kept."""
-    attending().close()
-    attending(isa="avx2").close()
-
-    assert 2 == len(pids())
-
-
 def test_the_one_that_was_used_least_recently_makes_room() -> None:
     """A bisection over many builds does not fill the memory; what is used stays."""
     first = attending(isa="avx")

@@ -101,18 +101,6 @@ def test_a_module_is_built_again(tmp_path: Path) -> None:
     assert "x = torch.rand((10,)).as_strided((2, 3), (1, 4))" in strided
 
 
-def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) -> None:
-    """Forward alone is measured too."""
-    content = written(backward_of(ADD), mode=TraceMode(backward=True))
-    *_, forward, backward = cases(tmp_path, content)
-
-    assert AutogradMode.FORWARD == forward.autolabels.autograd
-    assert AutogradMode.FORWARD_BACKWARD == backward.autolabels.autograd
-    assert "y = torch.add(a, b)\ny.backward(gradient)" == backward.timer_args.stmt
-    assert "gradient = torch.ones((2, 2))" in backward.timer_args.setup
-    assert "a = torch.rand((2, 2)).requires_grad_()" in backward.timer_args.setup
-
-
 def test_layers_and_models_are_made_on_the_cpu_and_moved(tmp_path: Path) -> None:
     """Inputs before they are strided or get a gradient, and the gradient of the output."""
     mode = TraceMode(backward=True, device="cuda")

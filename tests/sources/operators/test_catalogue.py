@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError
 from instruction_counts.sources.operators.catalogue import (
     Argument,
@@ -150,19 +150,3 @@ def test_an_entry_covers_by_its_name_and_by_that_of_its_function(
 
     assert uncovered == list(found.uncovered)
     assert len(operators) == len(found.public)
-
-
-# The real thing
-
-
-def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
-    """With the arguments that everybody knows."""
-    schemas = load_schemas(default_build(), cache)
-    (add,) = (schema for schema in schemas["add_"] if schema.overload == "Tensor")
-
-    assert (
-        Argument("self", "Tensor", is_write=True),
-        Argument("other", "Tensor"),
-        Argument("alpha", "number", kwarg_only=True, has_default=True, default=1),
-    ) == add.arguments
-    assert "Optional[MemoryFormat]" == schemas["clone"][0].arguments[1].type
