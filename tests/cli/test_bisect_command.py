@@ -26,7 +26,7 @@ def definitions(tmp_path: Path) -> str:
     [
         (["--build", "a=/x"], "a bisection needs at least two builds"),
         (["--build", "a=/x", "--build", "a=/y"], 'two builds are called "a"'),
-        (["--build", "/x", "--build", "b=/y"], '"/x" is not NAME=PYTHON'),
+        (["--build", "a=/x", "--build", "b=/y"], "2 cases match 'm*'"),
         (["--command", "echo c1; echo c2"], '"c1" is not NAME=PYTHON'),
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1", "--build", "a=/x"], "--build and --command exclude each other"),
@@ -38,16 +38,7 @@ def test_options_that_make_no_sense_are_refused(
     args: list[str], message: str, definitions: str, program: Program
 ) -> None:
     """Before anything is measured, with what to do."""
-    assert message in program.error("bisect", "mm", "--definitions", definitions, *args)
-
-
-def test_only_one_case_is_bisected(definitions: str, program: Program) -> None:
-    """Of several nobody knows which is meant; no build is made for that."""
-    builds = ["--build=a=/x", "--build=b=/y"]
-
-    assert "2 cases match 'm*'" in program.error(
-        "bisect", "m*", "--definitions", definitions, *builds
-    )
+    assert message in program.error("bisect", "m*", "--definitions", definitions, *args)
 
 
 @pytest.mark.parametrize(

@@ -67,16 +67,14 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         (["run", "--cores", "many"], '--cores "many" is not a list of cores'),
         (["run", "--cores", "9999"], "not available here: 9999"),
         (["run", "--build", "/nowhere/builds.yaml"], "/nowhere/builds.yaml: No such file"),
-        (["run", "--build", "new=/nowhere"], 'build "new": no interpreter at /nowhere'),
         (
             ["env", "--build", f"a={sys.executable}", "--build", f"a={sys.executable}"],
             'two builds are called "a"',
         ),
-        (["list", "--definitions", "/nowhere.py"], "file not found: /nowhere.py"),
-        (["list", "--only", "Pointwize/*"], "No case matches 'Pointwize/*'. Near: Point"),
         (["list", "--input", "x=3"], "--input is for operators"),
         (["list", "--dtype", "float32"], "--dtype is for operators"),
         (["show", "Pointwise/Math/ad"], "Near: Pointwise/Math/add"),
+        (["baseline", "show", "/nowhere.json"], "baseline accept /nowhere.json RUN"),
     ],
 )
 def test_an_error_in_use_exits_with_1(args: list[str], expected: str, program: Program) -> None:

@@ -48,10 +48,6 @@ def test_progress_on_a_terminal_is_a_line_in_its_place(monkeypatch: pytest.Monke
 
     for text in ("failed  Top / add · Python · Eager · Forward", "E: [bad]", "3 done · 1 failed"):
         assert text in shown
-
-
-def test_progress_counts_one_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not one cases."""
     assert "1 case " in on_terminal(monkeypatch, 200, total=1)
 
 

@@ -113,7 +113,7 @@ def test_an_error_in_use_exits_with_1(
 def test_one_side_shows_where_its_instructions_go(
     files: Files, tmp_path: Path, program: Program
 ) -> None:
-    """Without another one to compare it with: by layer, by library and by function; or as JSON."""
+    """By layer, by library and by function, or as JSON; what needs another side is refused."""
     path = tmp_path / "one.json"
     shown = program.output(files[0], *ADD, "--output", path)
     rows = {line.split()[0]: line.split()[1:3] for line in shown.splitlines() if "%" in line}
@@ -122,8 +122,4 @@ def test_one_side_shows_where_its_instructions_go(
     assert ["1,000", "93.5%"] == rows["kernels"]
     assert ["1,070", "100.0%"] == rows["sum"]
     assert (None, 1070) == (found["base"], found["new"]["instructions"])
-
-
-def test_source_needs_two_sides(files: Files, program: Program) -> None:
-    """No option is accepted and ignored."""
     assert "needs two builds" in program.error(files[0], *ADD, "--by", "source")

@@ -112,7 +112,8 @@ def test_a_run_is_shown_by_what_names_it(program: Program, db: Path) -> None:
     program.output("show", "1", "--output", file)
     from_file = program.output("show", file, "--db", "/nowhere/runs.db")
 
-    assert shown[0].startswith("run 1 · complete · started 2026-01-02 03:04 UTC · engine timer ·")
+    head = "run 1 · complete · started 2026-01-02 03:04 UTC · engine timer ·\n"
+    assert shown[0].startswith(f"{head}instruction-counts 0.1.0\ntags: baseline\n")
     assert shown == shown[:1] * 3
     assert shown[0].endswith(from_file[from_file.index("torch 2.13.0") :])
 

@@ -54,7 +54,6 @@ def test_a_run_can_be_compared_with_the_one_before(
     [
         (["r.json"], "Go on with: --resume r.json"),
         (["r.md", "r.csv", "a b.json.gz", "r.json"], "Go on with: --resume 'a b.json.gz'"),
-        (["r.md"], f"Go on with --resume FILE.json, from: {EXPORT} FILE.json"),
         ([], f"Go on with --resume FILE.json, from: {EXPORT} FILE.json"),
     ],
 )

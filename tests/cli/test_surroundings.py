@@ -1,4 +1,4 @@
-"""Signals that ask the program to end, and output that may be lost; `test_faults` has commands."""
+"""Signals that ask the program to end; `test_faults` has output that is lost."""
 
 import signal
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from instruction_counts.cli.surroundings import interrupts, lossy_streams
+from instruction_counts.cli.surroundings import interrupts
 from tests.process import ROOT, called
 
 pytestmark = pytest.mark.faults
@@ -47,19 +47,15 @@ def test_a_signal_interrupts_once(number: int, own_handlers: None) -> None:
     assert before is signal.getsignal(number)
 
 
+def test_a_signal_that_is_ignored_stays_so(own_handlers: None) -> None:
+    """As nohup has it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with interrupts(final=False):
+        assert signal.SIG_IGN is signal.getsignal(signal.SIGHUP)
+
+
 def test_a_signal_that_comes_late_changes_no_exit_code() -> None:
     """The program has said how it ended."""
     done = called([sys.executable, "-c", LATE], variables={"PYTHONPATH": str(ROOT)})
 
     assert 130 == done.returncode
-
-
-def test_replaced_streams_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of a program that calls this one, or of a test."""
-    before = sys.stdout, sys.stderr
-    with lossy_streams() as lost:
-        assert before == (sys.stdout, sys.stderr)
-        sys.stdout.write("shown")
-
-    assert [] == lost
-    assert "shown" == capsys.readouterr().out

@@ -1,7 +1,6 @@
 """``time``: how statements are typed, and what it answers."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,19 +11,9 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 from instruction_counts.storage.json_files import read_json
 from tests.cli.program import Program, given
-from tests.process import ROOT
 from tests.real import NEEDS_VALGRIND
 
 HERE = sys.executable
-
-
-def test_what_stores_nothing_waits_for_no_database() -> None:
-    """SQLAlchemy would be a fifth of the start of a command."""
-    script = "import sys, instruction_counts.cli.time_command; print(*sys.modules)"
-    command = [HERE, "-c", script]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-
-    assert "sqlalchemy" not in done.stdout.split()
 
 
 def typed(*args: str, stdin: bytes = b"") -> Statements:

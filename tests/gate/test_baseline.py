@@ -132,14 +132,12 @@ def test_a_baseline_comes_back_from_its_file(cases: list[BaselineCase]) -> None:
     assert made == _read(to_json(made))
 
 
-def test_there_is_one_case_a_line_in_a_stable_order() -> None:
+def test_cases_stand_in_a_stable_order() -> None:
     """Whatever order they were measured in."""
     items = [("a", 1), ("b", 2), ("c", 3)]
     texts = [to_json(baseline(**dict(order))) for order in (items, reversed(items))]
-    pairs = zip(texts[0].splitlines(), to_json(baseline(a=1, b=3, c=3)).splitlines(), strict=True)
 
     assert texts[0] == texts[1]
-    assert 1 == sum(line != other for line, other in pairs)
 
 
 @pytest.mark.parametrize(
@@ -195,12 +193,6 @@ def test_what_is_no_baseline_is_refused(text: str, message: str) -> None:
         _read(text)
 
     assert message in str(caught.value)
-
-
-def test_a_baseline_that_is_not_there_says_how_to_make_it(tmp_path: Path) -> None:
-    """It is never taken for an empty one."""
-    with pytest.raises(DataError, match=r"baseline accept .* RUN"):
-        read_baseline(tmp_path / "b.json")
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6))

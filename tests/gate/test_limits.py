@@ -19,7 +19,6 @@ from instruction_counts.gate.limits import (
     FailOn,
     Level,
     Limits,
-    Rule,
     apply_limits,
     exceeded_in,
     read_limits,
@@ -115,13 +114,6 @@ def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
 
     assert Allowed(Effect(0.001), Effect(0.005)) == found.default
     assert 2 == len(found.limits)
-
-
-def test_a_rule_that_matches_no_case_is_known() -> None:
-    """It is a typing mistake, or of a case that is gone."""
-    used, mistyped = Rule(only="Group/*", hard=NEVER), Rule(only="Grupp/*", hard=NEVER)
-
-    assert (mistyped,) == Limits(limits=(used, mistyped)).unused([key("Group", "add")])
 
 
 # What exceeds a limit

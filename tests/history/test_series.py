@@ -35,9 +35,6 @@ def counts_of(series: Series) -> list[list[int]]:
     [
         ({"engine": "timer"}, "engine fork → timer"),
         ({"definition_hash": "d2"}, "the case's code differs"),
-        (with_fingerprint(allocator="steady"), "allocator system → steady"),
-        (with_fingerprint(machine="aarch64"), "architecture x86_64 → aarch64"),
-        (with_fingerprint(profile_version=2), "hermetic profile 1 → 2"),
     ],
 )
 def test_what_cannot_be_compared_is_a_segment_of_its_own(

@@ -112,7 +112,6 @@ def test_of_a_cell_the_line_is_setup(notebook: Notebook) -> None:
         ("--setup 'x", "No closing quotation"),
         ("-", "no standard input"),
         ("--setup - x", "no standard input"),
-        ("--global-setup g x", "--global-setup is for C++"),
         ("--build a=/bin/sh --build b=/bin/sh x", "%icount needs one build"),
     ],
 )
@@ -205,14 +204,10 @@ def test_options_are_those_of_time() -> None:
     """Of a cell the first line is setup, as for %%timeit, and the cell one statement."""
     line = request("-o --no-times --num-threads 2 --backward -s 'x = 1' x.sum()")
     python = request("-s 'x = 1' y = x", "z = y\nz + 1\n").asked
-    cpp = request("--cpp --global-setup '#include <map>' auto x = 1;", "x + 1;\n").asked
 
     assert (True, False) == (line.returned, line.measuring.times)
     assert Statements(("x.sum()",), setup="x = 1", num_threads=(2,), autograd=True) == line.asked
     assert Statements(("z = y\nz + 1",), setup="x = 1\ny = x") == python
-    assert cpp == Statements(
-        ("x + 1;",), is_cpp=True, setup="auto x = 1;", global_setup="#include <map>"
-    )
 
 
 def test_help_asks_for_nothing(capsys: pytest.CaptureFixture[str]) -> None:

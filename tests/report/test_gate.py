@@ -157,13 +157,3 @@ def test_what_is_learnt_of_noise_is_reported_too() -> None:
 
     assert "    why  keeps its count; its noise is better known" in found
     assert "Counts kept, as they differ by noise alone: 1 case" in found
-
-
-def test_a_baseline_names_its_build_as_comparisons_do() -> None:
-    """And says what is off, too."""
-    baseline = accept(None, side(cpp("a", outcome=counted(9)), aslr_off=False), Selection()).after
-    facts = [" ".join(line.split()) for line in shown(report.baseline_document(baseline))]
-
-    assert "address randomisation off False" in facts
-    assert "hermetic profile 1" in facts
-    assert "pinned instruction set none" in facts

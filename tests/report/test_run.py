@@ -16,7 +16,7 @@ from instruction_counts.domain.outcomes import (
     Status,
     Times,
 )
-from instruction_counts.domain.records import ChangedFiles, Record, Run, RunSummary
+from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.report.document import ChartKind, Document
 from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
 from instruction_counts.report.run import (
@@ -179,29 +179,6 @@ def test_counts_are_drawn_against_times_where_there_are_any() -> None:
     assert [("Python", (1e-6,) * 4, (1, 2, 3, 4))] == [
         (series.name, series.x, series.y) for series in charts([*timed, *RECORDS])[1].series
     ]
-
-
-SUMMARY = RunSummary(
-    id=12,
-    engine="fork",
-    started_at="2026-11-02T10:11:12",
-    state="done",
-    builds={"base": "2.12", "new": "2.13"},
-    tags=("nightly",),
-    cases=1,
-    failed=0,
-)
-
-
-def test_a_stored_run_begins_with_what_is_known_of_it() -> None:
-    """Then it is shown as when it was measured."""
-    document = run_document(make_run(make_record("a")), summary=SUMMARY)
-
-    assert [
-        "run 12 · done · started 2026-11-02 10:11 UTC · engine fork · instruction-counts 0.1.0",
-        "tags: nightly",
-        "torch 2.13.0+cpu · Python 3.11.7 · A Processor · valgrind-3.19.0",
-    ] == [line.text for line in document.answer]
 
 
 ADD = make_record(
