@@ -36,8 +36,11 @@ def execute(
     *,
     clock: Callable[[], float] = time.monotonic,
     budget_s: float | None = None,
+    at_once: int | None = None,
 ) -> Generator[Event]:
     """Carry out ``orders`` on ``lanes``; when ``budget_s`` is used up, no further case starts.
+
+    ``at_once`` is how many cases are measured at a time; None is as many as there are lanes.
 
     Orders of one case that follow each other are carried out by one lane, on the same cores: what
     drifts meanwhile (a clock, a neighbour) then meets all builds alike.
@@ -49,9 +52,10 @@ def execute(
     threads: ThreadPool | None = None
     try:
         lanes.start(orders)
-        threads = _threads(lanes.number)
+        number = at_once or lanes.number
+        threads = _threads(number)
         work.begin()
-        for _ in range(lanes.number):
+        for _ in range(number):
             threads.apply_async(work.carry_out)
         unfinished = len(orders)
         while unfinished:

@@ -48,7 +48,11 @@ class Exporter(Protocol):
 
 
 def carried_out(
-    orders: Iterable[WorkOrder], lanes: Lanes, observer: Observer, budget_s: float | None = None
+    orders: Iterable[WorkOrder],
+    lanes: Lanes,
+    observer: Observer,
+    budget_s: float | None = None,
+    at_once: int | None = None,
 ) -> Generator[Finished]:
     """What becomes of ``orders``; each is shown once the caller has dealt with it.
 
@@ -62,7 +66,7 @@ def carried_out(
         else:
             yield Finished(order, outcome)
     with (
-        contextlib.closing(execute(possible, lanes, budget_s=budget_s)) as events,
+        contextlib.closing(execute(possible, lanes, budget_s=budget_s, at_once=at_once)) as events,
         observer.progress(len(possible)) as progress,
     ):
         for event in events:

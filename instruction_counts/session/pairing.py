@@ -40,7 +40,7 @@ def timed_in_turns(
     Not those on CUDA, where a device runs on by itself, and not those that run once: blocks of runs
     are compared.
 
-    Nothing else is measured on a core meanwhile, and what C++ there is has been compiled.
+    One at a time: what another core does moves times, too. What C++ there is has been compiled.
     """
     base, new = (facts.build for facts in runner.facts)
     before, after = (sides[build.name].records for build in (base, new))
@@ -57,7 +57,7 @@ def timed_in_turns(
     try:
         with (
             runner.lanes() as lanes,
-            closing(carried_out(orders, lanes, runner.observer, budget_s)) as events,
+            closing(carried_out(orders, lanes, runner.observer, budget_s, at_once=1)) as events,
         ):
             found.extend(events)
         left_s = None if budget_s is None else max(0.0, budget_s - (time.monotonic() - begin))
@@ -89,7 +89,7 @@ def confirm(runner: BuildRunner, found: list[Finished], budget_s: float | None =
         left_s = None if budget_s is None else max(0.0, end - time.monotonic())
         with (
             runner.lanes(layout=layout) as lanes,
-            closing(carried_out(orders, lanes, runner.observer, left_s)) as events,
+            closing(carried_out(orders, lanes, runner.observer, left_s, at_once=1)) as events,
         ):
             for done in events:
                 place = places[id(done.order)]

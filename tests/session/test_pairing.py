@@ -1,5 +1,7 @@
 """Times of two builds in turns, with fakes for the engines."""
 
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -77,6 +79,25 @@ def test_both_builds_have_the_times_that_were_taken_in_turns() -> None:
     records = [record for side in sides.values() for record in side.records.values()]
     assert [PAIRED] * 4 == [record.outcome.paired for record in records]
     assert [OK.instructions] * 4 == [record.outcome.instructions for record in records]
+
+
+def test_one_case_is_timed_at_a_time() -> None:
+    """However many lanes there are: what another core does moves times, too."""
+    runner = runner_of("base", "new")
+    runner = attrs.evolve(runner, settings=attrs.evolve(runner.settings, jobs=2, cores=None))
+    timing, together = threading.Lock(), []
+
+    def measure(*_: object) -> Outcome:
+        is_alone = timing.acquire(blocking=False)
+        together.append(not is_alone)
+        time.sleep(0.05)
+        if is_alone:
+            timing.release()
+        return PAIR
+
+    timed(measure, runner)
+
+    assert [False, False] == together
 
 
 LITTLE, NOTHING = paired_times((1.02,) * 5), paired_times((1.0,) * 5)
