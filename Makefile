@@ -11,9 +11,9 @@
 # make bench-first   set up, then time the first count: cold, warm, and beside timeit
 # make bench-cpp   set up, then compile and count C++ cases with g++ and clang
 # make bench-detect  set up, then count what comparisons find and wrongly report (about four hours)
-# make bench-power   set up, then find slow-downs of known size by times in turns (about an hour)
+# make bench-power   set up, then find slow-downs of known size by times in turns (an hour and a half)
 # make bench-layouts  set up, then count in four memory layouts (about 20 minutes)
-# make bench-calibration  set up, then compare instructions and estimated cycles with times (about 30 minutes)
+# make bench-calibration  set up, then compare instructions and estimated cycles with times (about 10 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
 # make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
 

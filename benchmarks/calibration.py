@@ -1,6 +1,6 @@
 """How well instructions and estimated cycles follow measured time: of a run that has all three.
 
-    make bench-calibration       (half an hour; ARGS="--language python" less)
+    make bench-calibration       (ten minutes; ARGS="--language python" less)
     python -m benchmarks.calibration suite.json [--output page.html] [--picture chart.png]
 
 For each group of the suite: Spearman's rank correlation with the time, and the spread of the time
