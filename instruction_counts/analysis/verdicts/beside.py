@@ -31,10 +31,10 @@ class TimeVerdict(enum.Enum):
 class TimeChange:
     """The times of both sides, and the ratio of new to base with its interval.
 
-    Where the builds were timed in turns, the interval is that of the rounds, at 99.9%. Where they
-    were timed one after the other, it is bounded at 95%, cautiously, by the intervals of both
-    medians; it speaks of the blocks of one process on either side, and two processes can differ by
-    more: there is no verdict.
+    Where the builds were timed in turns, the interval is that of the rounds, at 99.9%; where
+    further servers were asked, it holds those of all of them. Where the builds were timed one after
+    the other, it is bounded at 95%, cautiously, by the intervals of both medians; it speaks of the
+    blocks of one process on either side, and two processes can differ by more: there is no verdict.
     """
 
     base_s: float
