@@ -1,6 +1,6 @@
 """What times in turns find, and what they wrongly report: builds with a known slow-down.
 
-    make bench-power      (an hour and a half; --trials 8 takes a fifth of it)
+    make bench-power      (an hour and a half; --trials 8 takes a fifth, --minutes 20 what it says)
 
 Ten cases call a function that spins, in the base not at all, in each new build for a known share of
 what the case takes. A build without any slow-down is the test for false alarms. Both ways of timing
@@ -167,6 +167,7 @@ def main() -> None:
     """Time all pairs, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=40, help="of each case and slow-down")
+    parser.add_argument("--minutes", type=int, default=600, help="after which no trials begin")
     parser.add_argument("--load", action="store_true", help="keep the other core busy")
     parser.add_argument("--separate", action="store_true", help="also one after the other")
     args = parser.parse_args()
@@ -182,26 +183,32 @@ def main() -> None:
             build_of(name, folder, {case: round(steps[case] * share) for case in steps})
             for name, share in {"base": 0.0, **{f"new-{share}": share for share in SHARES}}.items()
         ]
-        show_in_turns(settings, cases, builds, args.trials)
+        show_in_turns(settings, cases, builds, args.trials, args.minutes)
         if args.separate:
             show_separate(settings, cases, builds, args.trials)
 
 
 def show_in_turns(
-    settings: MeasurementSettings, cases: Mapping[str, Case], builds: Sequence[Build], trials: int
+    settings: MeasurementSettings,
+    cases: Mapping[str, Case],
+    builds: Sequence[Build],
+    trials: int,
+    minutes: int,
 ) -> None:
     """A line for each slow-down: how often each verdict was given."""
     places = range(1, len(builds))
     found: dict[str, list[TimeChange]] = {build.name: [] for build in builds[1:]}
     begin = time.monotonic()
     for start in range(0, trials, _OF_SERVERS):
+        if time.monotonic() - begin > minutes * 60:
+            break
         number = min(_OF_SERVERS, trials - start)
         orders = [
             (case, place) for _ in range(number) for case in cases.values() for place in places
         ]
         for name, build, outcome in measured(settings, builds, orders):
             found[build].append(change_in_turns(cases[name], outcome))
-    seconds = (time.monotonic() - begin) / (trials * len(cases) * len(places))
+    seconds = (time.monotonic() - begin) / sum(map(len, found.values()))
     table = Table("slow-down", "pairs", *(verdict.value for verdict in TimeVerdict), "mean found")
     for share, changes in zip(SHARES, found.values(), strict=True):
         said = Counter(change.verdict for change in changes)
