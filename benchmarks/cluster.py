@@ -27,8 +27,7 @@ from rich.console import Console
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.cluster.connection import connected
 from instruction_counts.cluster.lanes import ClusterLanes, Workers
-from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Build, Fingerprint, default_build
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,

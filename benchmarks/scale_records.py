@@ -7,7 +7,7 @@ import random
 import attrs
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,

@@ -29,7 +29,6 @@ LONGEST = [
     "tests/notebook/test_extension.py",
     "tests/test_comparing_builds.py",
     "tests/cli/test_bisect_command.py",
-    "tests/cli/test_watch_command.py",
     "tests/cli/test_baseline_command.py",
     "tests/engines/test_timer.py",
     "tests/engines/cpp/test_compiler.py",

@@ -21,8 +21,7 @@ from instruction_counts.core.types import (
     Language,
     RuntimeMode,
 )
-from instruction_counts.domain.build import Build
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Build, Fingerprint
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,

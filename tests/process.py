@@ -1,11 +1,13 @@
 """The program as a process of its own, and what it is given."""
 
+import contextlib
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,6 +19,27 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run the program to its end, with these variables beside those of the environment."""
     return called([*MAIN, *map(str, args)], folder, variables)
+
+
+@contextlib.contextmanager
+def running(
+    args: Sequence[str | Path], folder: Path, **variables: str
+) -> Iterator[subprocess.Popen[str]]:
+    """The program while it runs, in a session of its own, which is killed at the end."""
+    with subprocess.Popen(
+        [*MAIN, *map(str, args)],
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def in_shell(

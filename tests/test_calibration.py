@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.calibration import document_of, groups_of
-from instruction_counts.domain.cycles import EstimatedCycles
+from instruction_counts.domain.outcomes import EstimatedCycles
 from instruction_counts.domain.records import Record
 from tests.builders import counted
 from tests.fakes import OK, make_record, make_run

@@ -92,27 +92,19 @@ def test_a_case_is_judged_by_whether_the_change_reaches_it(
     assert expected == judged_case(experiment, case)
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Path:
-    """A virtual environment with one package."""
-    folder = tmp_path / "environment"
-    venv.create(folder, symlinks=True)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    (packages / "toy").mkdir()
-    (packages / "toy" / "numbers.py").write_text("one = 1\n")
-    return folder
-
-
 def numbers_of(python: Path) -> str:
     """What the module of an environment holds."""
     code = "import toy.numbers as n; print([*vars(n)][8:], n.__file__)"
     return called([str(python), "-c", code]).stdout
 
 
-def test_what_is_added_to_a_copy_leaves_the_original_alone(
-    environment: Path, tmp_path: Path
-) -> None:
+def test_what_is_added_to_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
     """Although they share their files; a copy is found at its own place, also without symbols."""
+    environment = tmp_path / "environment"
+    venv.create(environment, symlinks=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "toy").mkdir()
+    (packages / "toy" / "numbers.py").write_text("one = 1\n")
     build = injected.copied("new", environment, tmp_path / "copy", stripped=True)
     injected.add_to(tmp_path / "copy", "toy/numbers.py", "two = 2\n")
     found = numbers_of(Path(str(build.python)))

@@ -24,9 +24,8 @@ from instruction_counts.builds.inquiry import ask
 from instruction_counts.builds.links import Links, Places, links_of
 from instruction_counts.builds.lock_files import REMEDY, make_environment
 from instruction_counts.core.runtimes import needed_names
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, Fingerprint
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.system.worker_tasks import counting_digest

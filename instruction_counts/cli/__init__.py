@@ -38,7 +38,13 @@ _COMMANDS = {
     "predict": "Add up the layers of a model, and compare with the whole.",
     "env": "Show the fingerprint of a build: what can change its counts.",
 }
-_MODULES = {"show": "list", "cache": "machine", "selftest": "machine"}
+_MODULES = {
+    "show": "list",
+    "env": "machine",
+    "selftest": "machine",
+    "servers": "kept",
+    "cache": "kept",
+}
 """Commands that share the module of another; the others have one of their own."""
 
 

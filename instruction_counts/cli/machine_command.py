@@ -1,16 +1,20 @@
-"""``selftest`` and ``cache``: whether this machine counts exactly, and what is kept on it."""
+"""``env`` and ``selftest``: what a build and this machine are, and whether they count exactly."""
 
 from __future__ import annotations
 
+import attrs
 import click
 
+from instruction_counts.builds.missing import advice_on_names, missing
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import exit_code
-from instruction_counts.cli.help import Command, Group
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, allocator_option, asking
 from instruction_counts.cli.options import (
     build_options,
     case_options,
+    compiler_option,
     definitions_on_cpu_options,
     device,
     only_build,
@@ -19,37 +23,58 @@ from instruction_counts.cli.options import (
 )
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.core.devices import CPU, CUDA
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.execution.cores import available_cores
+from instruction_counts.report.document import Column, Document, Line, Role, Row, Table
 from instruction_counts.report.selftest import launches_document, selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.launches import compare_launches, launch_cases
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.storage.store import Store
-from instruction_counts.system.cache import Cache
+from instruction_counts.system.steadiness import Surroundings
 
 
-@click.group("cache", cls=Group)
-def cache_command() -> None:
-    """Show or clear what is kept between runs: compiled C++, precompiled headers, environments."""
+@click.command("env", cls=Command)
+@build_options
+@compiler_option
+@output_options()
+def env_command(builds: tuple[Build, ...], compiler: str, outputs: Outputs) -> None:
+    """Show the fingerprint of each build: everything that can change a count besides the code.
+
+    It ends with how to get names for the interpreter's functions, and with what makes wall times
+    unsteady on this machine.
+    """
+    settings = MeasurementSettings(compiler=compiler)
+    probed = [settings.probe(build, console.note) for build in builds or (default_build(),)]
+    facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
+    data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
+    notes = [
+        Line(f"{found.build.name}: missing: {requirement}", Role.WARNING)
+        for found in facts
+        for requirement in missing(found)
+    ]
+    notes += [
+        Line(f"{found.build.name}: {advice}")
+        for found in facts
+        if (advice := advice_on_names(found.interpreter))
+    ]
+    notes += [Line(f"Times: {text}") for text in Surroundings(available_cores()).advice()]
+    outputs.write(
+        Document("env", sections=tuple(map(_table, facts)), notes=tuple(notes), data=data)
+    )
 
 
-@cache_command.command("show")
-def show() -> None:
-    """Show where the cache is, and what it contains."""
-    cache = Cache()
-    console.line(str(cache.root), style="bold")
-    for kind, sizes in cache.sizes().items():
-        size = f"{sum(sizes) / 2**20:,.0f} MiB"
-        entries = "entry  " if len(sizes) == 1 else "entries"
-        console.line(f"  {kind:<12} {len(sizes):>6,} {entries} {size:>12}")
-
-
-@cache_command.command("clear")
-def clear() -> None:
-    """Remove everything."""
-    cache = Cache()
-    cache.clear()
-    console.note(f"Cleared everything in {cache.root}")
+def _table(found: BuildFacts) -> Table:
+    """What is known of a build; each fact is cut to a line, and JSON has the whole."""
+    texts = {name: str(value) for name, value in attrs.asdict(found.fingerprint).items()}
+    rows = [
+        Row([name, text if len(text) <= 56 else f"{text[:55]}…"], indent=2)
+        for name, text in texts.items()
+        if text
+    ]
+    title = f"{found.build.name}  {found.interpreter}"
+    return Table(found.build.name, title, (Column("fact", ""), Column("value", "")), tuple(rows))
 
 
 @click.command("selftest", cls=Command)

@@ -36,9 +36,8 @@ from instruction_counts.cluster.worker import (
     for_a_worker,
     value_of,
 )
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, Fingerprint, known_at_first
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.fingerprint import Fingerprint, known_at_first
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder

@@ -23,9 +23,8 @@ import attrs
 
 from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, Fingerprint
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder

@@ -39,10 +39,6 @@ class CauseKind(enum.Enum):
         return Unit.CALLS if is_called else Unit.INSTRUCTIONS
 
 
-def _amount(value: Fraction | int | None) -> Fraction | None:
-    return None if value is None else Fraction(value)
-
-
 CauseIdentity: TypeAlias = tuple[object, ...]
 """What makes causes of different cases the same one. The line of a function may differ."""
 
@@ -54,9 +50,9 @@ class Cause:
     kind: CauseKind
     name: str
     """``Linear.forward``, ``aten::add``; normalised and in full for a native function."""
-    base: Fraction | None = attrs.field(converter=_amount)
+    base: Fraction | None = attrs.field(converter=attrs.converters.optional(Fraction))
     """None where it is not executed."""
-    new: Fraction | None = attrs.field(converter=_amount)
+    new: Fraction | None = attrs.field(converter=attrs.converters.optional(Fraction))
     where: str = ""
     """The file of a Python function, the library of a native one, the kind of a CUDA call."""
     line: int = 0

@@ -1,11 +1,14 @@
-"""How large a change is: a percentage, an instruction count, or both; written one way."""
+"""How large a change is, written one way; and noise floors: what moves a count without one."""
 
 from __future__ import annotations
 
+import enum
 import math
 import re
 
 import attrs
+
+from instruction_counts.domain.bounds import Count, Share
 
 _EXPECTED = 'a percentage (0.5%), an instruction count (20), both ("0.5%,20"), or never'
 
@@ -65,3 +68,31 @@ MIN_EFFECT = Effect(0.0005, 3)
 
 Each count is rounded twice, so up to two instructions of a change may be rounding.
 """
+
+
+@attrs.frozen
+class Noise:
+    """What was seen to move the count of a case on a build without any change of code.
+
+    It belongs to the record that it was measured for, and is stored and exported with it.
+    """
+
+    server_spread: Share = 0.0
+    """Relative spread over fresh servers of one layout."""
+    layout_spread: Share = 0.0
+    """Relative spread over layouts."""
+    layouts: Count = 0
+    """In how many further layouts it was counted; 0 says that nothing is known of layouts."""
+
+
+class Origin(enum.Enum):
+    """Where a noise floor comes from."""
+
+    WINDOWS = "windows"
+    """The windows of a count disagree."""
+    SERVERS = "servers"
+    """Fresh servers were seen to disagree."""
+    LAYOUTS = "layouts"
+    """Memory layouts were seen to move the count."""
+    ASSUMED = "assumed"
+    """The case was counted in one layout: it is what layouts usually move."""

@@ -169,15 +169,7 @@ OF_HARDWARE = tuple(
 _METRICS = Registry(
     "metric",
     *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
-    *(
-        BYTECODES,
-        OPERATOR_CALLS,
-        GUARDS,
-        GRAPH_BREAKS,
-        RECOMPILATIONS,
-        *OF_CUDA,
-        *OF_CYCLES,
-        *OF_HARDWARE,
-    ),
+    *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS),
+    *(*OF_CUDA, *OF_CYCLES, *OF_HARDWARE),
 )
 register, unregister, metrics = _METRICS.register, _METRICS.unregister, _METRICS.entries

@@ -10,7 +10,6 @@ from typing import Annotated
 import attrs
 
 from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds, span
-from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts
 from instruction_counts.domain.paired import PairedTimes
@@ -244,6 +243,31 @@ class Details:
     times_s: tuple[Seconds, ...] = ()
     executed: Executed | None = None
     cycle_costs: FunctionCosts | None = None
+
+
+@attrs.frozen
+class EstimatedCycles:
+    """Of one iteration, as caches and branches were simulated: never exact, layouts move them."""
+
+    machine: str
+    """The caches that were simulated: with others, cycles are not comparable."""
+    layouts: tuple[Count, ...]
+    """Cycles in each layout."""
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse cycles of no layout."""
+        if not self.layouts:
+            raise ValueError("cycles in at least one layout")
+
+    @property
+    def median(self) -> float:
+        """The cycles that are reported."""
+        return statistics.median(self.layouts)
+
+    @property
+    def range(self) -> int:
+        """By how much the layouts differ."""
+        return max(self.layouts) - min(self.layouts)
 
 
 @attrs.frozen

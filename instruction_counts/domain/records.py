@@ -10,8 +10,8 @@ import attrs
 from instruction_counts.core.facts import ExpectedTensor, Subject
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.bounds import Positive
-from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.build import Fingerprint
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.outcomes import Details, Instructions, Machine, Outcome, Status
 from instruction_counts.domain.shards import MeasuredShard
 

@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 import attrs
 
 from instruction_counts.core.types import Case
-from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.metrics import CYCLES, Amounts
-from instruction_counts.domain.outcomes import FailureKind, FunctionCosts
+from instruction_counts.domain.outcomes import EstimatedCycles, FailureKind, FunctionCosts
 from instruction_counts.engines.callgrind import CallgrindProfile, read, read_events
 from instruction_counts.engines.counting import FIRST_THREAD, Loop, function_costs, less
 from instruction_counts.engines.cpp.compiler import Compiler

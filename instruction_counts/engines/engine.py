@@ -14,7 +14,7 @@ from instruction_counts.core.api import TORCH
 from instruction_counts.core.devices import CPU
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.machine import Machine

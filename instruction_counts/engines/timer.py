@@ -22,7 +22,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,

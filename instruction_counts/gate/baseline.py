@@ -30,6 +30,7 @@ from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disag
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.bounds import Count, Positive
 from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.executed import (
     CudaCalls,
@@ -39,7 +40,6 @@ from instruction_counts.domain.executed import (
     PythonFunction,
 )
 from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.reading.structure import (

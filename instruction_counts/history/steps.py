@@ -84,7 +84,6 @@ def levels(
     """
     if not counts:
         return ()
-    assert len(counts) == len(floors), "each count has a noise floor"
     least = [max(floor, ROUNDING) for floor in floors]
     found = []
     for start, end, level in _merged(_starts(counts, least), counts, least, min_effect):

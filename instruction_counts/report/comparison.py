@@ -27,7 +27,7 @@ from instruction_counts.analysis.verdicts.difference import (
 )
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.metrics import CYCLES, OF_CYCLES, metrics
 from instruction_counts.domain.records import Record
 from instruction_counts.report import causes

@@ -15,9 +15,8 @@ import attrs
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Case, CaseKey
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, Fingerprint
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import only_key
 from instruction_counts.execution.events import Observer

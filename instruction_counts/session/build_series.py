@@ -15,9 +15,8 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import find_interpreter, parse_build
 from instruction_counts.core.types import Case
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, known_at_first
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.fingerprint import known_at_first
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import ComparisonRequest, judged, verify

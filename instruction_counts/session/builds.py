@@ -17,9 +17,8 @@ from instruction_counts.cluster.lanes import lanes_of
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE
 from instruction_counts.core.types import Case
-from instruction_counts.domain.build import DEFAULT_NAME, Build
+from instruction_counts.domain.build import DEFAULT_NAME, Build, Fingerprint
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import CYCLES, HARDWARE
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is

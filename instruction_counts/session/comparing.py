@@ -20,9 +20,8 @@ from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed, with_noise, with_outputs
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.registry import engine_named

@@ -12,9 +12,9 @@ import attrs
 
 from instruction_counts import __version__
 from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.domain.build import completed, known_at_first
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.expected import as_expected
-from instruction_counts.domain.fingerprint import completed, known_at_first
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import (
     ChangedFiles,
@@ -28,8 +28,13 @@ from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished, Observer, Started
 from instruction_counts.execution.lanes import Lanes
-from instruction_counts.execution.order import longest_first, note_durations, read_durations
-from instruction_counts.execution.scheduler import execute, refused
+from instruction_counts.execution.scheduler import (
+    execute,
+    longest_first,
+    note_durations,
+    read_durations,
+    refused,
+)
 from instruction_counts.session.recording import Recording
 
 if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import attrs
 
 from instruction_counts.analysis.verdicts.sides import disagreements, side_of
+from instruction_counts.domain.build import completed
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.fingerprint import completed
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.shards import MeasuredShard
 

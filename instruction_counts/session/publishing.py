@@ -12,10 +12,9 @@ import attrs
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, disagreements, narrowed, side_of
 from instruction_counts.core.types import CaseKey
-from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.domain.build import DEFAULT_NAME, Fingerprint, known_at_first
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.fingerprint import Fingerprint, known_at_first
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history.series import Series, all_series

@@ -17,7 +17,7 @@ from instruction_counts.builds.files import files_of
 from instruction_counts.builds.links import places_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, RuntimeMode
-from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.warm.channel import keep_s

@@ -5,15 +5,13 @@ from typing import Any
 import attrs
 
 from instruction_counts.core.facts import Operator
-from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.outcomes import Machine, Outcome, Status
+from instruction_counts.core.types import AutogradMode, Language
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from tests.builders import counted
 from tests.fakes import make_record, make_run
 
-BOTH = AutogradMode.FORWARD_BACKWARD
 USED = {"tensor_bytes": 4096, "peak_bytes": 2048, "flops": 10_000, "moved_bytes": 8_000}
-MACHINE = Machine(copy_bytes_per_s=4_000_000_000, matmul_flops_per_s=50_000_000_000)
 
 
 def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> Record:
@@ -23,12 +21,11 @@ def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> R
     outcome = counted(count, exact=exact, times_s=[time_s], metrics=used, resources_reason=reason)
     made = make_record("arithmetic", "torch.add", "typical", outcome=outcome)
     subject = Operator("torch.add", shapes={"input": (2,)}, dtype="float32")
-    fields = {"runtime": RuntimeMode.EAGER, "autograd": AutogradMode.FORWARD, **fields}
     return attrs.evolve(made, subject=subject, **fields)
 
 
 PYTHON = record(1_000, 2e-6, used=USED)
-PYTHON_BOTH = record(5_000, 9e-6, exact=False, autograd=BOTH)
+PYTHON_BOTH = record(5_000, 9e-6, exact=False, autograd=AutogradMode.FORWARD_BACKWARD)
 CPP = record(800, 1e-6, language=Language.CPP)
 OTHER = make_record("no operator", outcome=Outcome(Status.OK))
-RUN = attrs.evolve(make_run(PYTHON, PYTHON_BOTH, CPP, OTHER), machine=MACHINE)
+RUN = make_run(PYTHON, PYTHON_BOTH, CPP, OTHER)

@@ -81,8 +81,6 @@ def test_models_are_found_in_layers_and_wholes() -> None:
     assert ("Net", "Other", "Lonely") == models_in([*RECORDS, lonely, make_record("a")])
 
 
-# What a change means for models
-
 CONV = layer_record("one", cost(100), {"Net": 3, "Other": 1})
 TEN = layer_record("relu", cost(10), {"Net": 10})
 

@@ -21,8 +21,6 @@ def test_backward_alone_and_other_cases_have_no_metrics() -> None:
     assert (alone, OTHER) == without_metrics(records)
 
 
-# Over sizes
-
 SIZES = [4**power for power in range(2, 9)]
 
 

@@ -80,7 +80,6 @@ ADD = {"add": api.TimerArgs("x")}
     ("function", "given", "how", "message"),
     [
         (api.measure, [ADD], {"runtimes": "lazy"}, 'no runtime "lazy"'),
-        (api.measure, [ADD], {"autograds": "sideways"}, 'no autograd mode "sideways"'),
         (api.measure, [ADD], {"builds": BUILDS}, 'two builds are called "new"'),
         (api.compare, BUILDS, {}, 'two builds are called "new"'),
         (api.compare, [TWO, TWO], {}, "several builds"),

@@ -46,17 +46,10 @@ class Opened(api.Session):
 def engine() -> Iterator[FakeEngine]:
     """What measures the build."""
     slow = failed(FailureKind.REFUSED, "the server does not start")
-    made = FakeEngine(
-        {("bad",): [failed()], ("refused",): [slow], ("a",): [counted(1500)]},
-        during=lambda order: interrupt() if order.case.label == ("stop",) else None,
-    )
+    script = {("bad",): [failed()], ("refused",): [slow], ("a",): [counted(1500)]}
+    made = FakeEngine({**script, ("stop",): [KeyboardInterrupt()]})
     with fake_engines({BUILD.name: made, BASE.name: FakeEngine({("a",): [counted(1000)]})}):
         yield made
-
-
-def interrupt() -> None:
-    """As Ctrl-C."""
-    raise KeyboardInterrupt
 
 
 def test_a_statement_is_counted_or_timed(engine: FakeEngine) -> None:
@@ -94,26 +87,24 @@ def test_options_of_a_statement_are_spelled_as_on_the_command_line(engine: FakeE
     assert "forward+backward" == python.autolabels.autograd.option
 
 
-def test_a_statement_that_fails_raises(engine: FakeEngine) -> None:
-    """And the servers stay."""
+@pytest.mark.parametrize(
+    ("stmt", "said", "starts"),
+    [("bad", "ValueError: bad", 1), ("refused", "the server does not start", 2), ("stop", "^$", 2)],
+)
+def test_servers_that_are_of_no_use_any_more_are_replaced(
+    stmt: str, said: str, starts: int, engine: FakeEngine
+) -> None:
+    """An engine that refused one case would refuse all that follow; an interrupt ends it.
+
+    Whatever else fails a statement is raised, and they stay.
+    """
     with Opened() as session:
-        with pytest.raises(api.StatementError, match="ValueError: bad"):
-            session.count("bad")
-        session.count("x")
-
-    assert [[BUILD.name]] == session.started
-
-
-@pytest.mark.parametrize("stmt", ["refused", "stop"])
-def test_servers_that_are_of_no_use_any_more_are_replaced(stmt: str, engine: FakeEngine) -> None:
-    """An engine that refused one case would refuse all that follow; an interrupt ends it."""
-    with Opened() as session:
-        with pytest.raises((api.StatementError, KeyboardInterrupt)):
+        with pytest.raises((api.StatementError, KeyboardInterrupt), match=said):
             session.count(stmt)
-        assert engine.closed.is_set()
+        assert engine.closed.is_set() is (starts == 2)
         session.count("x")
 
-    assert 2 == len(session.started)
+    assert starts == len(session.started)
 
 
 def test_servers_of_changed_files_are_replaced(engine: FakeEngine, tmp_path: Path) -> None:

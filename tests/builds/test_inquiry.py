@@ -104,7 +104,6 @@ def test_a_failure_is_an_error(
     [
         (None, "does not start: No such file or directory"),
         ("echo I am no Python; exit 3", "the process ended with exit code 3 I am no Python"),
-        ("kill -SEGV $$", "the process was killed by SIGSEGV"),
     ],
 )
 def test_an_interpreter_that_does_not_work_says_how_it_ended(
@@ -139,7 +138,6 @@ def test_a_build_without_torch_names_the_remedy(
 
 
 PYTHON = re.escape(sys.executable)
-IMPORTING = f"{PYTHON}, asked to import torch: "
 DESCRIBING = f"{PYTHON} cannot describe its torch: ImportError: "
 SETUPTOOLS = f"{PYTHON} -m pip install setuptools     or apt-get install python3-setuptools"
 
@@ -153,12 +151,8 @@ SETUPTOOLS = f"{PYTHON} -m pip install setuptools     or apt-get install python3
             rf"cannot import torch: OSError: libtorch: gone\n  .*:  {PYTHON} -c 'import torch'",
         ),
         (
-            *("import os; os.abort()", ""),
-            rf"{IMPORTING}the process was killed by SIGABRT\n  It printed nothing",
-        ),
-        (
             *("import time; time.sleep(60)", ""),
-            rf"{IMPORTING}no answer within 0.5 s\n  It printed nothing",
+            rf"{PYTHON}, asked to import torch: no answer within 0.5 s\n  It printed nothing",
         ),
         # Debian's needs setuptools to say where its headers are, and does not depend on it.
         (

@@ -23,14 +23,6 @@ def environment(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where links are made."""
-    path = tmp_path / "links"
-    path.mkdir()
-    return path
-
-
 def build_of(environment: Path, variables: Mapping[str, str] | None = None) -> Build:
     """The build whose interpreter lies in ``environment``."""
     return Build("b", str(environment / "bin" / "python"), env=variables or {})
@@ -65,15 +57,17 @@ def site_packages(environment: Path) -> Path:
     )
 
 
-def test_an_interpreter_takes_the_link_for_its_environment(environment: Path, folder: Path) -> None:
+def test_an_interpreter_takes_the_link_for_its_environment(
+    environment: Path, tmp_path: Path
+) -> None:
     """And finds the packages of the environment there: wherever that lies, no path is longer."""
     links = linked(build_of(environment))
-    links.make(folder)
-    links.make(folder)  # again, where a case deleted some of it
-    build = links.linked(build_of(environment), folder)
+    links.make(tmp_path)
+    links.make(tmp_path)  # again, where a case deleted some of it
+    build = links.linked(build_of(environment), tmp_path)
 
-    assert str(folder / "build") == seen_by(build, "sys.prefix")
-    packages = folder / "build" / site_packages(environment).relative_to(environment)
+    assert str(tmp_path / "build") == seen_by(build, "sys.prefix")
+    packages = tmp_path / "build" / site_packages(environment).relative_to(environment)
     assert str(packages) in seen_by(build, "sys.path")
 
 
@@ -99,16 +93,16 @@ def test_what_links_would_change_or_what_lies_in_no_environment_has_none(
     assert found(Build("b", script)) is None
 
 
-def test_an_editable_install_gets_a_link(environment: Path, tmp_path: Path, folder: Path) -> None:
+def test_an_editable_install_gets_a_link(environment: Path, tmp_path: Path) -> None:
     """In its place of the search path."""
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     (site_packages(environment) / "editable.pth").write_text(f"{checkout}\n")
     build = build_of(environment)
     links = linked(build)
-    links.make(folder)
+    links.make(tmp_path)
 
-    ((place, link),) = links.search_path(folder).items()
+    ((place, link),) = links.search_path(tmp_path).items()
     assert str(checkout) == os.path.realpath(link)
     searched = seen_by(build, "sys.path")
     assert isinstance(searched, list)
@@ -116,25 +110,23 @@ def test_an_editable_install_gets_a_link(environment: Path, tmp_path: Path, fold
     assert str(checkout) == searched[place + searched.count("")]
 
 
-def test_what_is_searched_by_a_variable_gets_a_link(
-    environment: Path, tmp_path: Path, folder: Path
-) -> None:
+def test_what_is_searched_by_a_variable_gets_a_link(environment: Path, tmp_path: Path) -> None:
     """As a build of which PYTHONPATH is the difference."""
     build = build_of(environment, {"PYTHONPATH": str(tmp_path)})
     links = linked(build)
+    of_the_system = {"A": "/usr/bin"}  # it has the same path on each machine
 
-    (link,) = links.search_path(folder).values()
-    assert {"PYTHONPATH": link, "X": "1:2"} == links.through({**build.env, "X": "1:2"}, folder)
-    # Folders of the system have the same path on each machine.
-    assert {"A": "/usr/bin"} == Links("/usr", "bin/python3", {}).through({"A": "/usr/bin"}, folder)
+    (link,) = links.search_path(tmp_path).values()
+    assert {"PYTHONPATH": link, "X": "1:2"} == links.through({**build.env, "X": "1:2"}, tmp_path)
+    assert of_the_system == Links("/usr", "bin/python3", {}).through(of_the_system, tmp_path)
 
 
 @pytest.mark.parametrize("padding", [0, 11])
-def test_texts_tell_the_paths_of_the_build(folder: Path, padding: int) -> None:
+def test_texts_tell_the_paths_of_the_build(tmp_path: Path, padding: int) -> None:
     """Not the links that it was started through, which are longer in another layout."""
     links = Links("/opt/env", "bin/python", {4: "/src/torch"}, padding)
     own, searched = links.targets
-    text = f'File "{folder}/{own}/lib/x.py", then {folder}/{searched}/torch/y.py'
+    text = f'File "{tmp_path}/{own}/lib/x.py", then {tmp_path}/{searched}/torch/y.py'
 
     assert [5 + padding, 7 + padding] == [len(own), len(searched)]
-    assert 'File "/opt/env/lib/x.py", then /src/torch/torch/y.py' == links.told(text, folder)
+    assert 'File "/opt/env/lib/x.py", then /src/torch/torch/y.py' == links.told(text, tmp_path)

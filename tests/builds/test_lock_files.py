@@ -1,18 +1,16 @@
 """Lock files: which are refused, and the environment that is made of one, once."""
 
 import re
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import attrs
 import pytest
 
 from instruction_counts.builds.hermetic import interpreter_of
 from instruction_counts.builds.lock_files import (
-    Install,
     environment_of,
     error_of,
     is_made,
@@ -23,6 +21,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, ValidationError
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.system.cache import VARIABLE, Cache
+from tests.process import called
 from tests.real import lock_file
 from tests.session.fakes import Remarks
 
@@ -36,7 +35,6 @@ SHA = "ab" * 32
 @pytest.mark.parametrize(
     "line",
     [
-        "torch==2.13.0",
         "torch==2.13.0+cpu  # the build for CPUs",
         "ruamel.yaml === 0.18.6",
         "jax[cpu,x]==0.4.1",
@@ -115,51 +113,39 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     return Cache()
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Callable[[], list[str]]:
-    """What `installer` was asked for."""
-    log = tmp_path / "log"
-    log.touch()
-    return lambda: log.read_text().splitlines()
-
-
-@pytest.fixture
-def installer(tmp_path: Path) -> Install:
+@attrs.frozen
+class Installer:
     """Makes an environment of a link and a script, and takes its time."""
 
-    def install(folder: Path, lock: str) -> None:
+    asked: list[str] = attrs.field(factory=list)
+
+    def __call__(self, folder: Path, lock: str) -> None:
+        """What the text of a lock file asks for."""
+        self.asked.append(lock)
         time.sleep(0.2)
         (folder / "bin").mkdir()
         (folder / "bin" / "python").symlink_to(sys.executable)
         (folder / "bin" / "script").write_text(f"#!{folder}/bin/python\n")
-        with (tmp_path / "log").open("a") as log:
-            log.write(lock)
-
-    return install
 
 
-def test_an_environment_is_made_once_for_all_who_ask(
-    cache: Cache, installer: Install, installed: Callable[[], list[str]]
-) -> None:
+def test_an_environment_is_made_once_for_all_who_ask(cache: Cache) -> None:
     """By its content: builds of other names and variables share it."""
+    install = Installer()
     builds = [BUILD, Build("base", env={"A": "1"}, lock=BUILD.lock), BUILD]
     with ThreadPoolExecutor(3) as threads:
-        [*threads.map(lambda build: make_environment(build, installer), builds)]
-    make_environment(BUILD, installer)
-    assert ["torch==2.13.0"] == installed()
+        [*threads.map(lambda build: make_environment(build, install), builds)]
+    make_environment(BUILD, install)
+    make_environment(Build("new", lock="torch==2.13.1"), install)
 
-    make_environment(Build("new", lock="torch==2.13.1"), installer)
-    assert ["torch==2.13.0", "torch==2.13.1"] == installed()
+    assert [BUILD.lock, "torch==2.13.1"] == install.asked
     assert 2 == len(cache.sizes()["environments"])
 
 
-def test_the_interpreter_of_a_lock_file_is_known_before_it_is_made(
-    cache: Cache, installer: Install
-) -> None:
+def test_the_interpreter_of_a_lock_file_is_known_before_it_is_made(cache: Cache) -> None:
     """Scripts find it, too, although they were written elsewhere."""
     interpreter = interpreter_of(BUILD)
     assert not is_made(BUILD)
-    make_environment(BUILD, installer)
+    make_environment(BUILD, Installer())
 
     assert is_made(BUILD)
     assert Path(interpreter).samefile(sys.executable)
@@ -168,29 +154,25 @@ def test_the_interpreter_of_a_lock_file_is_known_before_it_is_made(
 
 
 @pytest.mark.usefixtures("cache")
-def test_an_environment_whose_python_is_gone_is_made_again(
-    installer: Install, installed: Callable[[], list[str]]
-) -> None:
+def test_an_environment_whose_python_is_gone_is_made_again() -> None:
     """It is a link to the one that made it."""
-    make_environment(BUILD, installer)
+    make_environment(BUILD, Installer())
     python = Path(interpreter_of(BUILD))
     python.unlink()
     python.symlink_to("/nowhere/python")
-    make_environment(BUILD, installer)
+    make_environment(BUILD, Installer())
 
-    assert 2 == len(installed())
     assert python.samefile(sys.executable)
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_build_with_an_interpreter_needs_no_environment(
-    installer: Install, installed: Callable[[], list[str]]
-) -> None:
+def test_a_build_with_an_interpreter_needs_no_environment() -> None:
     """Also where that is a link to one."""
-    make_environment(Build("b", sys.executable), installer)
-    make_environment(Build("b", sys.executable, lock=BUILD.lock), installer)
+    install = Installer()
+    make_environment(Build("b", sys.executable), install)
+    make_environment(Build("b", sys.executable, lock=BUILD.lock), install)
 
-    assert [] == installed()
+    assert [] == install.asked
 
 
 @pytest.mark.usefixtures("cache")
@@ -236,11 +218,9 @@ def test_pip_installs_what_a_lock_file_names_and_nothing_else(tmp_path: Path) ->
     make_environment(build)
     python = interpreter_of(build)
     ask = "import sys, tiny, torch; print(sys.prefix, sys.version)"
-    said = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True)
 
-    assert f"{environment_of(build.lock)} {sys.version}\n" == said.stdout
-    script = subprocess.run([Path(python).with_name("tiny")], capture_output=True, check=True)
-    assert b"tiny\n" == script.stdout
+    assert f"{environment_of(build.lock)} {sys.version}\n" == called([python, "-c", ask]).stdout
+    assert "tiny\n" == called([str(Path(python).with_name("tiny"))]).stdout
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from instruction_counts.builds.symbols import advice_on_names
+from instruction_counts.builds.missing import advice_on_names
 from tests.engines.compiled_c import NEEDS_GCC, compile_c
 
 pytestmark = NEEDS_GCC

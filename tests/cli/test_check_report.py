@@ -20,7 +20,6 @@ from tests.fakes import failed
 
 BASELINE = Path("baseline.json")
 AGAIN = "Show it again: instruction-counts baseline check baseline.json 7"
-LIMITS = Limits(fail_on_missing=True)
 SAME = difference(1000, 1000, verdict=Verdict.SAME, label="same")
 WORSE = difference(1000, 2000, label="worse")
 OTHER_CODE = attrs.evolve(
@@ -52,7 +51,7 @@ def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
     (tmp_path / "c.json").write_text("of the last check")
     said = {"1 case\n": [SAME], "1 of 1 case fail the limits\n": [WORSE]}
     for expected, found in said.items():
-        code = concluded(tmp_path, "c.json", "c.md", limits=LIMITS, found=found, interrupted=True)
+        code = concluded(tmp_path, "c.json", "c.md", limits=Limits(), found=found, interrupted=True)
         shown = capsys.readouterr()
 
         assert ExitCode.INTERRUPTED is code

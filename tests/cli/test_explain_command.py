@@ -100,7 +100,6 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
         (["Pointwise/mul"], "has no count in base.json: failed: ValueError: bad"),
         (["Training/uncounted"], "was not counted in base.json"),
         (["Training/only 1000"], "is in base.json, and not in new.json"),
-        (["Training/only 1123"], "is in new.json, and not in base.json"),
     ],
 )
 def test_an_error_in_use_exits_with_1(
@@ -113,13 +112,11 @@ def test_an_error_in_use_exits_with_1(
 def test_one_side_shows_where_its_instructions_go(
     files: Files, tmp_path: Path, program: Program
 ) -> None:
-    """By layer, by library and by function, or as JSON; what needs another side is refused."""
+    """On the screen, or as JSON; what needs another side is refused."""
     path = tmp_path / "one.json"
     shown = program.output(files[0], *ADD, "--output", path)
-    rows = {line.split()[0]: line.split()[1:3] for line in shown.splitlines() if "%" in line}
     found = json.loads(path.read_text())
 
-    assert ["1,000", "93.5%"] == rows["kernels"]
-    assert ["1,070", "100.0%"] == rows["sum"]
+    assert "sum 1,070 100.0%" in " ".join(shown.split())
     assert (None, 1070) == (found["base"], found["new"]["instructions"])
     assert "needs two builds" in program.error(files[0], *ADD, "--by", "source")

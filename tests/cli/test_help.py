@@ -82,19 +82,9 @@ def test_every_option_says_what_it_is_for_and_its_default() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
-        (["Compare"], "No such command 'Compare'. Did you mean 'compare'?"),
-        (["runs", "xyz"], "No such command 'xyz'."),
-    ],
-)
-def test_a_mistyped_command_is_answered_with_the_nearest(
-    typed: list[str], expected: str, program: Program
-) -> None:
+def test_a_mistyped_command_is_answered_with_the_nearest(program: Program) -> None:
     """As click does; it is wrong usage."""
-    answer = program(*typed)
+    answer = program("rnu")
 
     assert 2 == answer.code
-    assert expected in answer.err
+    assert "No such command 'rnu'. Did you mean 'run'?" in answer.err

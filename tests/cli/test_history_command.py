@@ -38,7 +38,6 @@ def test_the_step_is_shown_with_its_cause(history: Program) -> None:
     ("args", "runs"),
     [
         (["--since", "2026-01-06"], [6, 7, 8]),
-        (["--since", "2026-01-06T05:01"], [7, 8]),
         (["--tag", "nightly-7", "--tag", "other"], [7]),
     ],
 )

@@ -1,4 +1,4 @@
-"""``operators``: what it lists, and what it refuses before anything is measured."""
+"""``operators``: what it lists and measures; `test_commands` has what it refuses."""
 
 import json
 from pathlib import Path
@@ -57,28 +57,6 @@ def test_operators_can_be_listed_with_overrides(program: Program) -> None:
         "arithmetic/torch.add/skewed/int32",
     ] == answer.out.splitlines()
     assert "skipped, without the requested shapes: torch.eye\n" in answer.err
-
-
-TWO_BUILDS = ["--build", "a=python3", "--build", "b=python3"]
-LIST = ["list", "--operators", "torch.add"]
-
-
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        (["operators", "coverage", *TWO_BUILDS], "needs one build"),
-        (["operators", "sizes", "torch.fft.*"], "matches several operators"),
-        (["operators", "sizes", "torch.rand"], "no shape to scale"),
-        (["operators", "sizes", "torch.add", *TWO_BUILDS], "needs one build"),
-        ([*LIST, "--definitions", "x.py"], "exclude each other"),
-        ([*LIST, "--operators-file", "none.yaml"], "none.yaml: No such file"),
-        ([*LIST, "--input", "input=3:int64"], "is not NAME=SIZES"),
-        ([*LIST, "--input", "input=[3]", "--shape", "small"], "--input sets the shapes"),
-    ],
-)
-def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Program) -> None:
-    """With exit code 1, and nothing measured."""
-    assert expected in program.error(*args)
 
 
 @pytest.mark.slow

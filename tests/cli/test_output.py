@@ -67,7 +67,6 @@ def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
             "r",
             "--output {}/r: unknown format\n  End the name in .txt, .md, .html, .json, .csv, .xml.",
         ),
-        (".json", "unknown format"),
         ("absent/r.json", "--output {}/absent/r.json: there is no folder {}/absent"),
         ("/proc/r.json", r"--output /proc/r\.json cannot be written: "),
     ],

@@ -75,10 +75,13 @@ def test_the_example_workflow_is_one() -> None:
 
 
 def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> None:
-    """From the list of builds to the pages: what a look measured is on them after it."""
+    """From the list of builds to the pages: what a look measured is on them after it.
+
+    Standard output has the step alone, once, as a line of JSON.
+    """
     builds, site = tmp_path / "builds", tmp_path / "site"
     files = ["--db", tmp_path / "watched.db", "--state", tmp_path / "state.json"]
-    how = ["--definitions", write_definitions(tmp_path, mm="x")]
+    how = ["--definitions", write_definitions(tmp_path, mm="x"), "--output", "-"]
     watch = Program(publish.capsys, ("watch", "--command", f"cat {builds}", "--publish", str(site)))
     engines = {name: FakeEngine({("mm",): [counted(count)]}) for name, count in COUNTS.items()}
     answers = []
@@ -88,8 +91,11 @@ def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> No
             builds.write_text("\n".join(lines))
             answers.append(watch(*files, *how, "--lanes", lanes))
     assert [0, 3, 0] == [answer.code for answer in answers], answers
+    (reported,) = map(json.loads, answers[1].out.splitlines())
     overview = json.loads((site / "index.json").read_text())
 
+    assert {"verdict": "worse", "verified": True}.items() <= reported.items()
+    assert ["", ""] == [answers[0].out, answers[2].out]
     assert [("run 1, monday", "run 2, tuesday", 300)] == [
         (step["before"], step["build"], step["change"]) for step in overview["steps"]
     ]

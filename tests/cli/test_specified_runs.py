@@ -58,14 +58,12 @@ def asked(*args: str) -> Asked:
     ("args", "expected"),
     [
         ([], ["stated", 7.0, "stated.db"]),
-        # The command line wins, option by option.
-        (["--timeout", "600"], ["stated", 600.0, "stated.db"]),
         (
             ["--build", f"given={sys.executable}", "--timeout", "600", "--db", "given.db"],
             ["given", 600.0, "given.db"],
         ),
     ],
-    ids=["nothing", "one", "all"],
+    ids=["nothing", "all"],
 )
 def test_a_specification_says_what_the_command_line_does_not(
     args: list[str], expected: list[Any], specification: Path

@@ -1,7 +1,6 @@
 """``time``: how statements are typed, and what it answers."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from instruction_counts.domain.work import Statements
 from instruction_counts.storage.json_files import read_json
 from tests.cli.program import Program, given
 from tests.real import NEEDS_VALGRIND
-
-HERE = sys.executable
 
 
 def typed(*args: str, stdin: bytes = b"") -> Statements:
@@ -83,21 +80,6 @@ def test_what_contradicts_itself_is_refused(args: tuple[str, ...], message: str)
     """With what to type instead."""
     with pytest.raises(UsageError, match=message):
         typed(*args, stdin=b"\xff")
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ([""], 'a statement is empty\n  Give its code: instruction-counts time "x + y"'),
-        (["x += 1", "--backward"], "the statement ends without a value: x += 1"),
-        (["x", "--build", HERE, "--build", f"a={HERE}"], "time needs one build, not several: "),
-    ],
-)
-def test_a_mistake_is_reported_before_anything_is_measured(
-    args: list[str], message: str, program: Program
-) -> None:
-    """In one message, with the remedy."""
-    assert message in program.error("time", *args)
 
 
 @pytest.mark.slow

@@ -109,11 +109,6 @@ class Cluster:
         """What all of them print."""
         return self.folder / "log"
 
-    @property
-    def closed(self) -> Path:
-        """Where workers write that they closed an engine."""
-        return self.noted.with_suffix(".closed")
-
     def measured(self) -> list[list[str]]:
         """The process, the case, the build and the core of each measurement that began."""
         if not self.noted.exists():

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import EngineEntry, Lend, Notice, Profile

@@ -37,7 +37,7 @@ BASE, NEW = (Build(name, sys.executable) for name in ("base", "new"))
 
 
 @pytest.fixture(autouse=True)
-def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def engine() -> Iterator[None]:
     """Known to the controller, too."""
     register(slow_engine.ENGINE)
     yield
@@ -121,20 +121,11 @@ def test_without_workers_the_run_ends_with_the_remedy(cluster: Cluster, killed: 
     """What was measured until then was handed over."""
     cluster.worker(**{slow_engine.SECONDS: "0.2"})
     process = cluster.processes[killed == "worker"]
-    seen: list[int] = []
-
-    def after(number: int) -> None:
-        seen.append(number)
-        if number == 4:
-            process.kill()
-
     with (
         runner_of(cluster, Remarks(), 1, BASE).lanes() as lanes,
         pytest.raises(UsageError, match=r"no worker is left\n.*--resume"),
     ):
-        carried_out(orders([BASE], 30), lanes, after)
-
-    assert 4 <= len(seen)
+        carried_out(orders([BASE], 30), lanes, lambda n: n == 4 and process.kill())
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -202,7 +193,7 @@ def test_an_interrupt_keeps_what_is_finished_and_ends_what_workers_do(
     assert comes_true(lambda: len(cluster.held()) == 2)
     command.send_signal(signal.SIGINT)
     code = command.wait()
-    closed = comes_true(cluster.closed.exists, within_s=120)
+    closed = comes_true(cluster.noted.with_suffix(".closed").exists, within_s=120)
     cluster.hold.unlink()
     resumed = cluster.command(*run, "--resume", "r.json", "--output", "all.json").wait()
 

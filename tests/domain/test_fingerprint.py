@@ -2,7 +2,7 @@
 
 import attrs
 
-from instruction_counts.domain.fingerprint import completed
+from instruction_counts.domain.build import completed
 from tests.fakes import FINGERPRINT
 
 

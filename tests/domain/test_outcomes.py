@@ -39,9 +39,6 @@ def test_what_is_large_in_an_outcome_is_not_written_out() -> None:
     assert len(shown) < 2000
 
 
-# The interval of the median
-
-
 @given(VALUES)
 def test_the_median_lies_in_its_interval(values: list[float]) -> None:
     """Whatever the values are."""

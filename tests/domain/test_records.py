@@ -17,13 +17,9 @@ def test_a_record_has_the_identity_of_its_case() -> None:
     assert ("x - y", "x = y = 1", "") == (record.stmt, record.setup, record.global_setup)
 
 
-# Failures
-
-
 @pytest.mark.parametrize(
     ("failure", "summary"),
     [
-        (Failure(FailureKind.EXIT, "died"), "died"),
         (Failure(FailureKind.EXIT, "first\nsecond"), "first"),
         (Failure(FailureKind.EXCEPTION, "E: \n\n  bad value:\n  x"), "E: bad value:"),
         (
@@ -32,10 +28,6 @@ def test_a_record_has_the_identity_of_its_case() -> None:
         ),
         (Failure(FailureKind.EXCEPTION, "E: "), "E: "),
         (Failure(FailureKind.TIMEOUT, ""), "timeout"),
-        (
-            Failure(FailureKind.EXCEPTION, "E: bad", "x()", "stmt line 1"),
-            "E: bad   (stmt line 1: x())",
-        ),
         (Failure(FailureKind.EXCEPTION, "E: bad", "", "stmt line 1"), "E: bad"),
     ],
 )

@@ -176,7 +176,6 @@ def test_the_windows_are_kept_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("pairs", "exact", "spread"),
     [
-        ([(10, 100), (20, 200), (10, 100), (20, 200)], True, 0),
         ([(10, 100), (20, 200), (10, 101), (20, 200)], False, 0),
         ([(10, 100), (20, 200), (10, 100), (20, 201)], False, 0),
         ([(10, 100), (20, 201), (10, 100), (20, 201)], True, 0),

@@ -62,24 +62,14 @@ def test_cycles_are_rounded_last_and_nothing_is_negative() -> None:
     assert (11, 0, 0) == (found["cycles"], found["l1_data_misses"], found["mispredictions"])
 
 
-def dump(folder: Path, name: str, instructions: int, misses: int) -> str:
-    """A dump with so many events, the others being left out or 0; its name."""
-    numbers = {**dict.fromkeys(EVENTS[:5], 0), "Ir": instructions, "D1mr": misses}
+def window(path: Path, runs: int, instructions: int, misses: int) -> dict[str, Any]:
+    """A window of so many runs, dumped with what surrounds them; its other events are 0."""
+    numbers = {**dict.fromkeys(EVENTS[:5], 0), "Ir": 500 + runs * instructions}
+    numbers["D1mr"] = 3 + runs * misses
     totals = " ".join(map(str, numbers.values()))
     text = f"# callgrind format\nevents: {' '.join(EVENTS)}\nfn=f\n1 {totals}\ntotals: {totals}\n"
-    (folder / f"{name}-01").write_text(text)
-    return name
-
-
-def windows_of(folder: Path, name: str, instructions: int, misses: int) -> list[dict[str, Any]]:
-    """Windows of 10 and 20 iterations, each with as much around them."""
-    return [
-        {
-            "runs": runs,
-            "dump": dump(folder, f"{name}.{number}", 500 + runs * instructions, 3 + runs * misses),
-        }
-        for number, runs in enumerate((10, 20, 10, 20))
-    ]
+    path.with_name(f"{path.name}-01").write_text(text)
+    return {"runs": runs, "dump": f"dumps/{path.name}"}
 
 
 @attrs.define
@@ -93,12 +83,14 @@ class FakeServer:
     def run(self, task: Mapping[str, Any], *_: object) -> dict[str, Any]:
         """The answer of a child; each layout has a miss more than the one before."""
         layout = task["layout"]
-        instructions = 100 if self.layouts else 5
-        misses = layout if self.layouts else 0
+        instructions, misses = (100, layout) if self.layouts else (5, 0)
         self.layouts.append(layout)
         pid = len(self.layouts)
-        name = f"dumps/cg.{pid}"
-        return {"windows": windows_of(self.folder, name, instructions, misses), "pid": pid}
+        windows = [
+            window(self.folder / "dumps" / f"cg.{pid}.{number}", runs, instructions, misses)
+            for number, runs in enumerate((10, 20, 10, 20))
+        ]
+        return {"windows": windows, "pid": pid}
 
 
 def simulating(server: FakeServer) -> tuple[CaseCycles, list[str]]:
@@ -109,16 +101,6 @@ def simulating(server: FakeServer) -> tuple[CaseCycles, list[str]]:
         cast("Server", server), cast("Compiler", None), read_machine(), notices.append
     )
     return made, notices
-
-
-def test_functions_add_up_to_the_cycles_of_the_median_layout(tmp_path: Path) -> None:
-    """Less those of the loop, and without what surrounds it."""
-    server = FakeServer(tmp_path)
-    found = simulating(server)[0].of(make_case(), server.run)
-
-    assert found is not None
-    (cost,) = found.costs.costs
-    assert ("f", found.cycles.median * found.costs.runs) == (cost.function, cost.exclusive)
 
 
 def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path) -> None:
@@ -146,7 +128,10 @@ def test_a_server_that_ends_is_for_another_try(tmp_path: Path) -> None:
 
 
 def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -> None:
-    """Cycles of all layouts are kept, of all else the median; of dumps, those of the loop."""
+    """Cycles of all layouts are kept, of all else the median; of dumps, those of the loop.
+
+    Functions add up to the cycles of the median layout.
+    """
     server = FakeServer(tmp_path)
     cycles, notices = simulating(server)
     found = cycles.of(make_case(), server.run)
@@ -156,4 +141,6 @@ def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -
     assert [0, *range(LAYOUTS)] == server.layouts
     assert tuple(95 + 10 * layout for layout in range(LAYOUTS)) == found.cycles.layouts
     assert (read_machine().identity, 1) == (found.cycles.machine, found.medians["l1_data_misses"])
+    (cost,) = found.costs.costs
+    assert ("f", found.cycles.median * found.costs.runs) == (cost.function, cost.exclusive)
     assert {"cg.1"} == {path.name.rpartition(".")[0] for path in (tmp_path / "dumps").iterdir()}

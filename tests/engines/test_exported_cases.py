@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from instruction_counts.builds.probing import probe
-from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from instruction_counts.core.api import GroupedSetup, GroupedStmts
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Language, RuntimeMode
 from instruction_counts.domain.build import default_build
@@ -22,21 +22,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILE
 
 BUILD = default_build()
 SETUP = GroupedSetup("x = torch.ones(4, 4)", "auto x = torch::ones({4, 4});")
-
-
-def exported(stmt: str) -> GroupedBenchmark:
-    """A Python statement that is packaged, for both languages."""
-    return GroupedStmts(stmt, "auto y = x;", SETUP, "f(x) -> y", exported=True)
-
-
-GROUPS = {
-    "whole": exported("y = (x * 2).relu().sum()"),
-    "data-dependent": exported("y = x if x.sum() > 0 else -x"),
-}
+STATEMENTS = {"whole": "y = (x * 2).relu().sum()", "data-dependent": "y = x if x.sum() > 0 else -x"}
 CASES = {
     f"{name} {case.autolabels.language.option}": case
-    for name, group in GROUPS.items()
-    for case in materialize({(name,): group})
+    for name, stmt in STATEMENTS.items()
+    for case in materialize(
+        {(name,): GroupedStmts(stmt, "auto y = x;", SETUP, "f(x) -> y", exported=True)}
+    )
     if case.autolabels.runtime is RuntimeMode.EXPORTED
     and (name == "whole" or case.autolabels.language is Language.PYTHON)
 }

@@ -48,7 +48,6 @@ from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
 from tests.process import executable
 from tests.real import NEEDS_VALGRIND_AND_COMPILER
-from tests.waiting import ends_soon
 
 pytestmark = [pytest.mark.slow, NEEDS_VALGRIND_AND_COMPILER]
 
@@ -62,10 +61,9 @@ def python(stmt: str, setup: str = "", num_threads: int = 1) -> Case:
     return case
 
 
-def cpp(stmt: str, setup: str = "", global_setup: str = "") -> Case:
+def cpp(stmt: str, setup: str = "") -> Case:
     """The same in C++."""
-    args = TimerArgs(stmt, setup, global_setup=global_setup, language=Language.CPP)
-    (case,) = materialize({("a",): args})
+    (case,) = materialize({("a",): TimerArgs(stmt, setup, language=Language.CPP)})
     return case
 
 
@@ -109,8 +107,6 @@ CASES_BY_NAME = {
 }
 ONE_THREAD = [name for name in CASES_BY_NAME if name != "two threads"]
 
-needs_two_cores = pytest.mark.skipif(len(ALL_CORES) < 2, reason="there is one core")
-
 
 @attrs.frozen
 class Lab:
@@ -150,16 +146,10 @@ def failure_of(outcome: Outcome) -> Failure:
     return outcome.failure
 
 
-def make_engine(
-    facts: BuildFacts,
-    cache: Path,
-    notices: list[str],
-    allocator: str = "steady",
-    layout: int = 0,
-) -> ForkEngine:
-    """An engine that takes little time for wall times."""
+def make_engine(facts: BuildFacts, cache: Path, notices: list[str], **more: Any) -> ForkEngine:
+    """An engine that takes little time for wall times; ``more`` is of its profile."""
     compiler = Compiler(facts, Cache(cache), environment(BUILD))
-    profile = Profile(allocator, layout=layout, min_run_time_s=0.01, keeps_servers=False)
+    profile = Profile(min_run_time_s=0.01, keeps_servers=False, **more)
     return ForkEngine(facts, compiler, profile, notices.append)
 
 
@@ -224,7 +214,6 @@ SUM = "result float32[4, 4]"
             "x float32[4, 4]; w.grad float32[2]; z float32[]; result float32[4]",
             True,
         ),
-        (python("pass", TENSORS), "", True),
         (python("torch.rand(4)"), "result float32[4]", False),
         (python("torch.empty(100)"), "result float32[100]", False),
         (python("x + 1", "x = torch.empty(100)"), "result float32[100]", False),
@@ -236,8 +225,8 @@ SUM = "result float32[4, 4]"
         (python("x + 1", f"{TENSORS}\nassert not hasattr(torch, 'runs')\n{COUNT_RUNS}"), SUM, True),
     ],
     ids=[
-        *("Python", "C++", "nothing", "random", "empty", "empty input", "random in Python"),
-        *("random in C++", "random input", "changed by an earlier run", "runs once in a process"),
+        *("Python", "C++", "random", "empty", "empty input", "random in Python", "random in C++"),
+        *("random input", "changed by an earlier run", "runs once in a process"),
     ],
 )
 def test_what_a_statement_makes_or_changes_is_reported(
@@ -250,7 +239,7 @@ def test_what_a_statement_makes_or_changes_is_reported(
     output = output_of(lab, case)
     found = {f"{tensor.name} {tensor.dtype}{[*tensor.shape]}" for tensor in output.tensors}
 
-    assert {*filter(None, expected.split("; "))} == found
+    assert {*expected.split("; ")} == found
     assert repeatable is output.repeatable
 
 
@@ -286,9 +275,8 @@ USED = {"tensor_bytes": 1200, "peak_bytes": 1200, "flops": 12_000, "moved_bytes"
         (PRODUCT, USED, ""),
         (CASES_BY_NAME["TorchScript"], {}, None),
         (python("1 / 0"), {}, "ZeroDivisionError: division by zero"),
-        (python("import os; os.kill(os.getpid(), 9)"), {}, "the process was killed by SIGKILL"),
     ],
-    ids=["eager", "TorchScript", "exception", "killed"],
+    ids=["eager", "TorchScript", "exception"],
 )
 def test_resources_of_an_eager_case_are_reported(
     lab: Lab, case: Case, used: Amounts, reason: str | None
@@ -347,6 +335,7 @@ def test_what_fails_in_turns_says_where(lab: Lab, case: Case, expected: tuple[st
     """As it does where it is counted."""
     failure = failure_of(in_turns(lab, case))
 
+    assert FailureKind.EXCEPTION is failure.kind
     assert expected == (failure.message, failure.place)
 
 
@@ -459,18 +448,13 @@ for _ in range(100): read(x)
     assert lab.count(before).per_run == lab.count(after).per_run
 
 
-MAKING_NAMES = python("torch.tensor([1.0])")
-
-
 @pytest.mark.thorough
 def test_names_that_are_made_anew_cost_the_same_in_each_memory_layout(lab: Lab) -> None:
     """By them torch asks a list what it can do; the cache of methods keeps them for a time."""
-    counts = [
-        counts_of(measured(lab.engine, MAKING_NAMES, layout=layout)).per_run
-        for layout in (0, 1, 2, 3)
-    ]
+    case = python("torch.tensor([1.0])")
+    counts = {counts_of(measured(lab.engine, case, layout=layout)).per_run for layout in range(4)}
 
-    assert 1 == len(set(counts))
+    assert 1 == len(counts)
 
 
 def test_some_objects_are_new_to_the_collector(lab: Lab) -> None:
@@ -512,16 +496,13 @@ def test_the_processors_counters_are_read_or_refused_once_with_the_reason(lab: L
     assert ([True, True], 0) == (read, len(refused)) or ([False, False], 1) == (read, len(refused))
 
 
-PLACED = python(
-    "pass", "kept = object(), [bytearray(9000) for _ in range(9)]; raise OSError(id(kept[0]))"
-)
-
-
 @pytest.mark.thorough
 def test_each_layout_of_a_server_places_objects_elsewhere(lab: Lab) -> None:
     """The same layout at the same place."""
+    setup = "kept = object(), [bytearray(9000) for _ in range(9)]; raise OSError(id(kept[0]))"
+    case = python("pass", setup)
     places = [
-        failure_of(measured(lab.engine, PLACED, layout=layout)).message for layout in (0, 1, 2, 1)
+        failure_of(measured(lab.engine, case, layout=layout)).message for layout in (0, 1, 2, 1)
     ]
 
     assert 3 == len(set(places))
@@ -563,7 +544,7 @@ def test_only_what_was_asked_for_is_measured(lab: Lab, counts: bool) -> None:
     assert counts is (outcome.times is None)
 
 
-@needs_two_cores
+@pytest.mark.skipif(len(ALL_CORES) < 2, reason="there is one core")
 def test_all_threads_are_counted(first: Mapping[str, Outcome]) -> None:
     """The calling thread has its share, half of the elements, and all together have more."""
     instructions = counts_of(first["two threads"])
@@ -646,10 +627,6 @@ NO_MEMBER = (
             marks=pytest.mark.thorough,  # it is compiled with all headers then
         ),
         (
-            cpp('throw std::runtime_error("thrown");', CPP_TENSORS),
-            *(FailureKind.EXCEPTION, "C++ exception: thrown", ""),
-        ),
-        (
             cpp("auto is_complex = torch::is_complex(x);", CPP_TENSORS),
             FailureKind.COMPILE,
             "the statement takes no time: the compiler removes it, since nothing uses it",
@@ -660,7 +637,7 @@ NO_MEMBER = (
             *(FailureKind.EXCEPTION, "RuntimeError: ", ""),
         ),
     ],
-    ids=["statement", "C++", "C++ exception", "C++ removed", "model"],
+    ids=["statement", "C++", "C++ removed", "model"],
 )
 def test_a_failure_names_the_users_line(
     lab: Lab, case: Case, kind: FailureKind, message: str, at: tuple[str, str] | str
@@ -831,13 +808,11 @@ def test_a_case_that_ends_under_valgrind_tells_what_valgrind_said(lab: Lab) -> N
 
 
 @pytest.mark.faults
-def test_a_case_is_measured_whatever_it_does_to_its_process(lab: Lab, tmp_path: Path) -> None:
-    """Results have a way of their own; what it started in the background ends with it."""
-    path = tmp_path / "pid"
-    setup = f"""\
-import os, pathlib, subprocess, sys, threading, time
+def test_a_case_is_measured_whatever_it_does_to_its_process(lab: Lab) -> None:
+    """Results have a way of their own, and nobody waits for its threads."""
+    setup = """\
+import os, sys, threading, time
 threading.Thread(target=time.sleep, args=(1000,)).start()
-pathlib.Path({str(path)!r}).write_text(str(subprocess.Popen(["sleep", "1000"]).pid))
 os.chdir('/')
 sys.stdout.close()
 sys.stderr.close()
@@ -847,7 +822,6 @@ sys.stderr.close()
 
     assert Status.OK is outcome.status
     assert time.monotonic() - begin < 500
-    assert ends_soon(int(path.read_text()))
 
 
 @pytest.mark.thorough

@@ -21,12 +21,8 @@ def test_callgrind_gets_the_geometry_of_the_packaged_machine() -> None:
     [
         ("data: {size_bytes: 32000, ways: 8, line_bytes: 64}", "512 (ways x line_bytes) times"),
         ("data: {size_bytes: 49152, ways: 8, line_bytes: 64}", "times a power of two"),
-        ("data: {size_bytes: 256, ways: 8, line_bytes: 64}", "times a power of two"),
         ("data: {size_bytes: 30720, ways: 8, line_bytes: 60}", "a power of two"),
         ("data: {size_bytes: 32768, ways: 0, line_bytes: 64}", "at least 1"),
-        ("data: {size_bytes: big, ways: 8, line_bytes: 64}", "whole number"),
-        ("data: {size_bytes: 32768, ways: 8}", "line_bytes"),
-        ("data: 32768", "a mapping"),
         ("l2: {size_bytes: 32768, ways: 8, line_bytes: 64}", "l2"),
         ("version: 2", "1, the only supported version"),
     ],

@@ -36,12 +36,10 @@ SOURCE = ROOT / "instruction_counts" / "engines" / "native" / "steady.c"
 
 KIB = 1 << 10
 MIB = 1 << 20
-GIB = 1 << 30
 
 pytestmark = NEEDS_GCC
 
 SIZES = [1, 15, 16, 17, 1000, KIB, KIB + 1, 1152, 1153, 65_000, MIB, MIB + 1, 3 * MIB]
-PASTS = [1, 2, 3]
 
 
 class Library:
@@ -86,10 +84,6 @@ class Library:
         """Give blocks back."""
         for block in blocks:
             self.c.free(block)
-
-    def usable(self, block: int | None) -> int:
-        """Bytes that may be used of a block."""
-        return int(self.c.malloc_usable_size(block))
 
     def counted(self, action: Callable[[], object]) -> tuple[int, ...]:
         """Calls, bytes and frees of an action."""
@@ -198,10 +192,7 @@ def test_an_invalid_alignment_is_refused(library: Library, name: str, alignment:
     assert errno.EINVAL == ctypes.get_errno()
 
 
-ABSURD = [1 << 47, (1 << 60) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
-
-
-@pytest.mark.parametrize("size", ABSURD)
+@pytest.mark.parametrize("size", [1 << 47, (1 << 60) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
@@ -242,7 +233,6 @@ def test_a_freed_block_is_the_next_one_of_its_class(library: Library, name: str,
         ("pvalloc", (1,), PAGE),
         ("memalign", (4096, MIB), MIB),
         ("malloc", (100 * MIB,), 100 * MIB),
-        ("malloc", (GIB,), GIB),
     ],
 )
 def test_the_usable_size_covers_the_request(
@@ -250,7 +240,7 @@ def test_the_usable_size_covers_the_request(
 ) -> None:
     """All of it can be written without touching a neighbour; 1153 to 1280 bytes are one class."""
     blocks = [library.get(name, *arguments) for _ in range(2)]
-    sizes = [library.usable(block) for block in blocks]
+    sizes = [library.c.malloc_usable_size(block) for block in blocks]
     for block in blocks:
         ctypes.memset(block, 1, min(usable, MIB))
         ctypes.memset(block + usable - 1, 1, 1)
@@ -603,7 +593,7 @@ def without_past(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Wind
 
 
 @NEEDS_VALGRIND
-@pytest.mark.parametrize("past", PASTS)
+@pytest.mark.parametrize("past", [1, 2, 3])
 def test_a_call_costs_the_same_whatever_happened_before(
     build: Build, without_past: Windows, past: int, tmp_path: Path
 ) -> None:

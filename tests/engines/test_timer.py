@@ -2,9 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import attrs
 import pytest
@@ -32,9 +30,6 @@ from tests.cores import lent
 from tests.fakes import FACTS
 
 BUILD = default_build()
-CORES = available_cores()[-1:]
-"""For what does not run long."""
-MEASURE: TypeAlias = Callable[..., Outcome]
 
 
 def explicit(stmt: str, setup: str = "x = torch.ones(4)") -> Case:
@@ -48,26 +43,20 @@ def make_engine() -> TimerEngine:
     return TimerEngine(attrs.evolve(FACTS, build=BUILD), min_run_time_s=0.01)
 
 
-@pytest.fixture
-def measure(tmp_path: Path) -> MEASURE:
-    """Measure one case, wall times alone."""
-
-    def measure_case(case: Case, **limits: Any) -> Outcome:
-        order = WorkOrder(case, BUILD, **{"timeout_s": 100, "counts": False, **limits})
-        with lent() as cores:
-            return make_engine().measure(order, cores, tmp_path)
-
-    return measure_case
+def measured(folder: Path, case: Case, *, counts: bool = False) -> Outcome:
+    """What becomes of one case; its counts are taken if asked for."""
+    with lent() as cores:
+        return make_engine().measure(WorkOrder(case, BUILD, counts=counts), cores, folder)
 
 
 @pytest.mark.slow
-def test_a_scripted_case_is_timed(measure: MEASURE) -> None:
+def test_a_scripted_case_is_timed(tmp_path: Path) -> None:
     """It is scripted, saved and loaded."""
     group = GroupedStmts(
         "y = x + 1", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", torchscript=True
     )
     cases = {case.autolabels.runtime.value: case for case in materialize({("a",): group})}
-    outcome = measure(cases["TorchScript"])
+    outcome = measured(tmp_path, cases["TorchScript"])
 
     assert Status.OK == outcome.status, outcome.failure
     assert outcome.times is not None
@@ -93,10 +82,10 @@ def test_a_scripted_case_is_timed(measure: MEASURE) -> None:
     ],
 )
 def test_a_case_that_fails_says_why_and_where(
-    measure: MEASURE, stmt: str, setup: str, failure: Failure
+    tmp_path: Path, stmt: str, setup: str, failure: Failure
 ) -> None:
     """With the user's own line."""
-    assert failure == measure(explicit(stmt, setup)).failure
+    assert failure == measured(tmp_path, explicit(stmt, setup)).failure
 
 
 PLACE = """
@@ -112,12 +101,12 @@ if not mark.exists():
 
 @pytest.mark.slow
 @pytest.mark.faults
-def test_a_case_has_a_place_of_its_own(measure: MEASURE, tmp_path: Path) -> None:
+def test_a_case_has_a_place_of_its_own(tmp_path: Path) -> None:
     """A core, and a home that goes with its folder; what it prints holds nothing up.
 
     What it left running, in a session of its own, is ended.
     """
-    outcome = measure(explicit("pass", PLACE.format(folder=str(tmp_path))))
+    outcome = measured(tmp_path, explicit("pass", PLACE.format(folder=str(tmp_path))))
 
     assert Status.OK is outcome.status, outcome.failure
     assert not Path(f"/proc/{(tmp_path / 'mark').read_text()}").exists()
@@ -125,15 +114,15 @@ def test_a_case_has_a_place_of_its_own(measure: MEASURE, tmp_path: Path) -> None
 
 def test_closing_the_engine_ends_a_running_case(tmp_path: Path) -> None:
     """From another thread, at once; a lane that holds another order measures nothing."""
-    engine = make_engine()
+    engine, cores = make_engine(), available_cores()[-1:]
     threading.Timer(1, engine.close).start()
     begin = time.monotonic()
     order = WorkOrder(explicit("import time; time.sleep(1000)"), BUILD, counts=False)
-    outcome = engine.measure(order, CORES, tmp_path)
+    outcome = engine.measure(order, cores, tmp_path)
     (tmp_path / "new").mkdir()
 
     assert Status.FAILED == outcome.status
-    assert Status.FAILED is engine.measure(order, CORES, tmp_path / "new").status
+    assert Status.FAILED is engine.measure(order, cores, tmp_path / "new").status
     assert time.monotonic() - begin < 500
 
 
@@ -168,8 +157,7 @@ def test_what_torch_says_is_read() -> None:
 def test_a_case_is_counted(tmp_path: Path) -> None:
     """In windows, of which functions are the parts; torch takes counts and times for its own."""
     case = explicit("y = x + 1")
-    with lent() as cores:
-        outcome = make_engine().measure(WorkOrder(case, BUILD), cores, tmp_path)
+    outcome = measured(tmp_path, case, counts=True)
     instructions, functions, times = outcome.instructions, outcome.functions, outcome.times
     assert instructions is not None, outcome.failure
     assert functions is not None

@@ -10,8 +10,12 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished
-from instruction_counts.execution.order import longest_first, note_durations, read_durations
-from instruction_counts.execution.scheduler import execute
+from instruction_counts.execution.scheduler import (
+    execute,
+    longest_first,
+    note_durations,
+    read_durations,
+)
 from tests.cores import lanes_of
 from tests.fakes import BUILD, OK, FakeClock, FakeEngine, make_case
 

@@ -77,7 +77,6 @@ def test_a_failure_is_an_outcome_and_only_what_may_pass_is_tried_again(kind: Fai
     ("retries", "answers", "status", "attempts"),
     [
         (0, [failed(FailureKind.SIGNAL)], Status.FAILED, 1),
-        (1, [failed(FailureKind.SIGNAL)], Status.FAILED, 2),
         (3, [failed(FailureKind.SIGNAL)], Status.FAILED, 4),
         (5, [failed(FailureKind.EXIT), OK], Status.OK, 2),
     ],

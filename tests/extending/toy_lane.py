@@ -9,8 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 import attrs
 
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.build import Build
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Build, Fingerprint
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,

@@ -15,7 +15,7 @@ from instruction_counts.core.expand import materialize
 from instruction_counts.core.runtimes import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from instruction_counts.core.runtimes import register as register_runtime
 from instruction_counts.core.types import Case, Language, RuntimeMode
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.metrics import Amounts, Better, Metric
 from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import (
@@ -118,7 +118,9 @@ class Twice(Runtime):
 
 
 TWICE = Twice(RuntimeMode.new("TWICE", "Twice"), (Language.PYTHON,), needs=("torch.nn.Module",))
-UNHEARD = Twice(RuntimeMode.new("UNHEARD", "Unheard"), (Language.PYTHON,), needs=("torch.unheard",))
+UNHEARD = Twice(
+    RuntimeMode.new("UNHEARD", "Unheard"), (Language.PYTHON,), needs=("torch.nn", "torch.unheard")
+)
 
 
 # A source of cases: a text file with a statement in each line.

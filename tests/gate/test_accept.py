@@ -7,21 +7,16 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, Head
 from tests.builders import counted, cpp, key, side
-from tests.fakes import failed, make_record
-
-
-def run(**counts: int) -> Side:
-    """A run of C++ cases."""
-    return side(*(cpp(name, outcome=counted(count)) for name, count in counts.items()))
+from tests.fakes import make_record
 
 
 def accepted(before: Baseline | None, new: Side, **options: Any) -> Acceptance:
@@ -30,8 +25,9 @@ def accepted(before: Baseline | None, new: Side, **options: Any) -> Acceptance:
 
 
 def first(**counts: int) -> Baseline:
-    """A baseline made from nothing."""
-    return accepted(None, run(**counts)).after
+    """A baseline of C++ cases, made from nothing."""
+    records = (cpp(name, outcome=count) for name, count in counts.items())
+    return accepted(None, side(*records)).after
 
 
 def counts(baseline: Baseline) -> dict[str, int]:
@@ -105,10 +101,6 @@ def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        (
-            [cpp("a", outcome=counted(1)), make_record("b", outcome=failed())],
-            "has cases that failed: b · Python · Eager · Forward",
-        ),
         (
             [cpp("a", outcome=counted(-2)), cpp("b", outcome=counted(100))],
             "has cases that cost less than the empty loop: a",

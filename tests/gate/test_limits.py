@@ -1,6 +1,5 @@
 """Limits: which one holds, what a file may say, and what exceeds one without flickering."""
 
-import gzip
 import itertools
 from pathlib import Path
 
@@ -10,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
-from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.outcomes import EstimatedCycles, Outcome, Status
 from instruction_counts.gate.limits import (
     Allowed,
     FailOn,
@@ -66,12 +64,6 @@ def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("default: {hard: 0.5}", "1:17: $.default.hard\n  found     0.5 (float)"),
-        ("default: {hard: -1}", "$.default.hard\n  found     -1 (int)"),
-        ("default: {hard: true}", "$.default.hard\n  found     True (bool)"),
-        (
-            "limits: [{only: a},\n{language: rust}]",
-            '2:12: $.limits[1].language\n  found     "rust"\n  expected  one of python, c++',
-        ),
         (
             "default: {only: add}",
             '$.default.only\n  found     a field "only"\n  expected  one of soft, hard',
@@ -81,7 +73,6 @@ def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
             "$.default.soft\n  found     5%\n  expected  at most the hard limit, 0.5%",
         ),
         ('limits: [{soft: "1%,20", hard: "1%,10"}]', "$.limits[0].soft\n  found     1% and 20 ins"),
-        (f"default: {{hard: 1{'0' * 400}}}", "$.default.hard"),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_path: Path) -> None:
@@ -220,22 +211,16 @@ def test_without_limits_whatever_got_worse_fails_and_with_never_nothing() -> Non
 # As JSON
 
 HUNDRED = Limits(Allowed(hard=Effect(absolute=100)))
-CASES = (
-    difference(1000, 2000, label="fails"),
-    difference(1000, 1050, label="within"),
-    OTHER_OUTPUT,
-)
 
 
 def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
     """And not what failed for another reason."""
     path = tmp_path / "check.json"
-    document = check_document(apply_limits(comparison(*CASES), HUNDRED))
+    cases = (difference(1000, 2000, label="fails"), difference(1000, 1050, label="within"))
+    document = check_document(apply_limits(comparison(*cases, OTHER_OUTPUT), HUNDRED))
     path.write_text(json_renderer.render(document))
-    (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
 
     assert {key("fails")} == exceeded_in(path)
-    assert {key("fails")} == exceeded_in(tmp_path / "check.json.gz")
     assert frozenset() == exceeded_in(tmp_path / "the first has none.json")
 
 

@@ -15,9 +15,9 @@ from traitlets.config import Config
 
 import instruction_counts
 from instruction_counts.api import Result, Session
-from instruction_counts.domain.work import Statements, WorkOrder
+from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Silent
-from instruction_counts.notebook.extension import Request, load, parse, split, unload
+from instruction_counts.notebook.extension import load, parse, split, unload
 from instruction_counts.session.builds import BuildRunner
 from tests.fakes import BUILD, FACTS, FakeEngine, failed
 from tests.real import NEEDS_VALGRIND
@@ -61,12 +61,7 @@ class Notebook:
 @pytest.fixture
 def notebook(shell: InteractiveShell) -> Iterator[Notebook]:
     """One whose statements succeed, unless they are called "bad"; "slow" is interrupted."""
-
-    def interrupt(order: WorkOrder) -> None:
-        if order.case.label == ("slow",):
-            raise KeyboardInterrupt
-
-    engine = FakeEngine({("bad",): [failed()]}, during=interrupt)
+    engine = FakeEngine({("bad",): [failed()], ("slow",): [KeyboardInterrupt()]})
     with fake_engines({BUILD.name: engine}):
         yield Notebook(shell, engine)
 
@@ -174,13 +169,6 @@ def test_what_was_measured_is_returned_if_asked_for(
 # What stands after the magic
 
 
-def request(line: str, cell: str | None = None) -> Request:
-    """What is asked for."""
-    found = parse(line, cell)
-    assert found is not None
-    return found
-
-
 @pytest.mark.parametrize(
     ("line", "words", "code"),
     [
@@ -202,12 +190,14 @@ def test_code_begins_after_the_options(line: str, words: list[str], code: str) -
 
 def test_options_are_those_of_time() -> None:
     """Of a cell the first line is setup, as for %%timeit, and the cell one statement."""
-    line = request("-o --no-times --num-threads 2 --backward -s 'x = 1' x.sum()")
-    python = request("-s 'x = 1' y = x", "z = y\nz + 1\n").asked
+    line = parse("-o --no-times --num-threads 2 --backward -s 'x = 1' x.sum()", None)
+    cell = parse("-s 'x = 1' y = x", "z = y\nz + 1\n")
 
+    assert line is not None
+    assert cell is not None
     assert (True, False) == (line.returned, line.measuring.times)
     assert Statements(("x.sum()",), setup="x = 1", num_threads=(2,), autograd=True) == line.asked
-    assert Statements(("z = y\nz + 1",), setup="x = 1\ny = x") == python
+    assert Statements(("z = y\nz + 1",), setup="x = 1\ny = x") == cell.asked
 
 
 def test_help_asks_for_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,8 +3,6 @@
 import contextlib
 import gzip
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,16 +27,11 @@ TAGGED = st.builds("a: !!{} {}\n".format, st.sampled_from(TAGS), SCALARS.map(jso
 """A value below a tag, which mostly does not fit it."""
 
 
-@pytest.fixture
-def read(tmp_path: Path) -> Callable[[str], Node]:
-    """Reads a text as a file ``a.yaml``."""
-
-    def read_text(text: str) -> Node:
-        path = tmp_path / "a.yaml"
-        path.write_text(text, encoding="latin-1")
-        return documents.read(path)
-
-    return read_text
+def read(folder: Path, text: str) -> Node:
+    """A text as a file ``a.yaml`` has it."""
+    path = folder / "a.yaml"
+    path.write_text(text, encoding="latin-1")
+    return documents.read(path)
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +50,11 @@ def test_whatever_a_file_holds_it_is_read_or_refused(folder: Path, data: bytes) 
             documents.read(folder / name)
 
 
-# Python 3.13 sees what is wrong, before it looks for another value.
-TRAILING_COMMA = (
-    "a.json:2:2: $\n  found     Illegal trailing comma before end of array"
-    if sys.version_info >= (3, 13)
-    else "a.json:2:3: $\n  found     Expecting value"
-)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("", "a.json:1:1: $\n  found     nothing\n  expected  JSON"),
-        ("[1,\n2,]", TRAILING_COMMA),
         ("[1\n2]", "a.json:2:1: $\n  found     Expecting ',' delimiter"),
-        ('{"a" 1}', "a.json:1:6: $\n  found     Expecting ':' delimiter"),
         ("{a: 1}", "a.json:1:2: $\n  found     Expecting property name enclosed in double quotes"),
         ("[1]\n\n1", "a.json:3:1: $\n  found     Extra data"),
         *((f"[{number}]", f"{number} is not a number in JSON") for number in ("NaN", "-Infinity")),
@@ -92,14 +75,14 @@ def test_what_is_no_json_is_refused_with_its_line(tmp_path: Path, text: str, exp
     assert "Do this." == caught.value.remedy
 
 
-def test_a_node_knows_its_line_and_path(read: Callable[[str], Node]) -> None:
+def test_a_node_knows_its_line_and_path(tmp_path: Path) -> None:
     """Names that are no words stand in brackets; an empty file has no value."""
-    root = read("version: 1\noperators:\n  torch.add:\n    inputs: [4, 5]\n")
+    root = read(tmp_path, "version: 1\noperators:\n  torch.add:\n    inputs: [4, 5]\n")
     node = root.below("operators", "torch.add", "inputs", 1, "none")
 
     assert (5, 4) == (node.value, node.line)
     assert '$.operators["torch.add"].inputs[1]' == node.problem("more").path
-    assert read("").value is None
+    assert read(tmp_path, "").value is None
 
 
 @pytest.mark.parametrize(
@@ -118,11 +101,11 @@ def test_a_node_knows_its_line_and_path(read: Callable[[str], Node]) -> None:
     ],
 )
 def test_what_is_no_plain_yaml_is_refused_with_its_line(
-    read: Callable[[str], Node], text: str, expected: str
+    tmp_path: Path, text: str, expected: str
 ) -> None:
     """Also what YAML itself would accept: a name twice, objects, loops."""
     with pytest.raises(DataError) as caught:
-        read(text)
+        read(tmp_path, text)
     assert expected in str(caught.value)
 
 

@@ -1,7 +1,5 @@
 """Cases as they are defined."""
 
-import json
-
 import attrs
 import pytest
 
@@ -11,9 +9,10 @@ from instruction_counts.core.types import Language
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report.cases import about_cuda, code_document, details, list_document
 from instruction_counts.report.document import Block, Table
-from instruction_counts.report.renderers import renderer_named, terminal
+from instruction_counts.report.renderers import terminal
 from tests.builders import counted, cpp, difference
 from tests.fakes import make_case
+from tests.report.rendered import as_json, screen
 
 CASES = (make_case("Group", "add"), make_case("Group", "add", language=Language.CPP))
 
@@ -21,9 +20,9 @@ CASES = (make_case("Group", "add"), make_case("Group", "add", language=Language.
 def test_cases_are_listed_as_they_are_selected() -> None:
     """Programs get identity and code, with the keys that result files have."""
     document = list_document(CASES)
-    first, _ = json.loads(str(renderer_named("json").render(document)))
+    first, _ = as_json(document)
 
-    assert ["Group/add", "Group/add · C++"] == terminal.render(document).splitlines()
+    assert ["Group/add", "Group/add · C++"] == screen(document)
     assert ["Group", "add"] == first["label"]
     assert CASES[0].definition_hash == first["definition_hash"]
     assert CASES[0].timer_args.stmt == first["stmt"]

@@ -1,6 +1,5 @@
 """The explanation of a case: on a terminal, in Markdown and as JSON."""
 
-import json
 from typing import Any
 
 import attrs
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.executed import (
     CudaCalls,
     CudaKind,
@@ -20,7 +18,7 @@ from instruction_counts.domain.executed import (
     SourceChange,
     SourceLines,
 )
-from instruction_counts.domain.outcomes import FunctionCosts
+from instruction_counts.domain.outcomes import EstimatedCycles, FunctionCosts
 from instruction_counts.report.document import Document
 from instruction_counts.report.explain import (
     NONE_CHANGED,
@@ -28,11 +26,12 @@ from instruction_counts.report.explain import (
     explanation_document,
     source_blocks,
 )
-from instruction_counts.report.renderers import markdown, renderer_named, terminal
+from instruction_counts.report.renderers import markdown, terminal
 from instruction_counts.session.explaining import Explained
 from tests import builders
 from tests.builders import CPU, costs_of, counted
 from tests.fakes import make_record
+from tests.report.rendered import as_json, screen
 
 LONG = "void at::native::(anonymous namespace)::" + "a_very_long_kernel_name_" * 6 + "<6>(int)"
 CALL = "at::_ops::add_Tensor::call(at::Tensor const&)"
@@ -89,13 +88,8 @@ def explained(*sides: Side) -> Explained:
     return Explained(key, sides, difference(base, functions[-1]))
 
 
-def usual() -> Explained:
-    """Some functions that changed, and one that did not."""
-    return explained(side("base", BASE, allocations=9), side("new", NEW, allocations=10))
-
-
-def with_new(functions: FunctionCosts = NEW, **changes: Any) -> Explained:
-    """Another new side."""
+def pair(functions: FunctionCosts = NEW, **changes: Any) -> Explained:
+    """Some functions that changed, and one that did not; ``changes`` are those of new."""
     return explained(side("base", BASE), side("new", functions, **changes))
 
 
@@ -110,11 +104,6 @@ def words(found: Explained, *by: str, limit: int | None = None) -> str:
     return " ".join(" ".join(shown(found, *by, limit=limit)).split())
 
 
-def as_json(document: Document) -> Any:
-    """What a program reads."""
-    return json.loads(str(renderer_named("json").render(document)))
-
-
 def test_what_is_asked_of_cuda_is_a_table_where_the_case_is_on_it() -> None:
     """Of others nothing is said."""
     base, new = (
@@ -125,7 +114,7 @@ def test_what_is_asked_of_cuda_is_a_table_where_the_case_is_on_it() -> None:
     assert "by CUDA call, 1 of 1 changed calls base new change launch of fill 1 3 +2" in words(
         found, "cuda"
     )
-    assert "CUDA" not in words(usual(), "cuda")
+    assert "CUDA" not in words(pair(), "cuda")
 
 
 def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() -> None:
@@ -146,7 +135,7 @@ def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() 
     assert "estimated cycles" in words(explained(new), "cycles")
     rows = as_json(explanation_document(explained(base, new)))["cycles"]
     assert {"base", "new", "change", "function"} < {*rows[0]}
-    assert as_json(explanation_document(usual()))["cycles"] is None
+    assert as_json(explanation_document(pair()))["cycles"] is None
 
 
 def test_two_sides_show_what_changed_level_by_level() -> None:
@@ -264,13 +253,13 @@ def test_what_makes_the_difference_another_one_is_said(
     changes: dict[str, Any], expected: str
 ) -> None:
     """Definitions that differ, a count that is not exact, and what is not known."""
-    assert expected in words(with_new(**changes))
-    assert expected not in words(usual())
+    assert expected in words(pair(**changes))
+    assert expected not in words(pair())
 
 
 def test_functions_that_do_not_add_up_to_the_counts_are_reported() -> None:
     """The reference engine counts them in other windows; of C++ cases operators alone are known."""
-    found = with_new(executed=Executed(None, (ADD,)))
+    found = pair(executed=Executed(None, (ADD,)))
     text = words(attrs.evolve(found, difference=difference(NEW, BASE)))
 
     assert "The functions' changes add up to -203" in text
@@ -279,12 +268,12 @@ def test_functions_that_do_not_add_up_to_the_counts_are_reported() -> None:
 
 def test_functions_are_limited_and_the_others_summed_up() -> None:
     """0 shows all; callers of the largest changes come with calls and what is below them."""
-    lines = shown(usual(), "function", limit=1)
+    lines = shown(pair(), "function", limit=1)
     start = next(at for at, line in enumerate(lines) if line.startswith("by function"))
 
     assert lines[start].startswith("by function, 3 of 4 changed  instructions")
     assert ["…", "2", "more", "899", "890", "-9"] == lines[start + 3].split()
-    text = words(usual(), "function", limit=0)
+    text = words(pair(), "function", limit=0)
     assert "callers of malloc, inclusive" in text
     assert "0 11 +11 0 → 1 kernels" in text
 
@@ -299,7 +288,7 @@ SOURCES = (
 
 def test_lines_stand_between_what_ran_and_native_functions() -> None:
     """As code, which nothing in it can end; JSON holds them, too."""
-    document = explanation_document(with_new(executed=EDITED), sources=SOURCES)
+    document = explanation_document(pair(executed=EDITED), sources=SOURCES)
     text = markdown.render(document)
     places = [text.index(part) for part in ("by operator", "**torch/a.py f**", "by layer")]
 
@@ -308,7 +297,7 @@ def test_lines_stand_between_what_ran_and_native_functions() -> None:
     assert {"first": 2, "lines": ["def f():"], "is_checked": True} == (
         as_json(document)["sources"][0]["new"]
     )
-    assert as_json(explanation_document(usual()))["sources"] is None
+    assert as_json(explanation_document(pair()))["sources"] is None
 
 
 def test_json_has_every_function_and_what_was_executed() -> None:
@@ -316,8 +305,8 @@ def test_json_has_every_function_and_what_was_executed() -> None:
     found, unknown, alone = (
         as_json(explanation_document(some))
         for some in (
-            with_new(executed=EDITED),
-            with_new(executed=None),
+            pair(executed=EDITED),
+            pair(executed=None),
             explained(side("run 12", BASE)),
         )
     )
@@ -384,7 +373,7 @@ FAR_APART = attrs.evolve(
 
 def lines_shown(*changes: SourceChange) -> list[str]:
     """The lines of a terminal."""
-    return terminal.render(Document("x", sections=tuple(source_blocks(changes)))).splitlines()
+    return screen(Document("x", sections=tuple(source_blocks(changes))))
 
 
 def test_lines_that_changed_are_shown_with_some_around_them() -> None:

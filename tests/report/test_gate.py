@@ -10,8 +10,8 @@ from instruction_counts.gate.accept import accept
 from instruction_counts.gate.limits import FailOn, Gate, Limits, Rule, apply_limits
 from instruction_counts.report import gate as report
 from instruction_counts.report.document import Document
-from instruction_counts.report.renderers import terminal
 from tests.builders import comparison, counted, cpp, difference, key, side
+from tests.report.rendered import screen
 
 LIMITS = Limits(Rule(soft=Effect(absolute=20), hard=Effect(absolute=100)))
 CASES = (
@@ -42,11 +42,6 @@ def check(*cases: Difference, limits: Limits | None = None) -> Document:
     return report.check_document(apply_limits(comparison(*cases), limits))
 
 
-def shown(document: Document) -> list[str]:
-    """What a terminal shows."""
-    return terminal.render(document, 100, None).splitlines()
-
-
 def test_what_fails_comes_first_and_the_largest_of_it() -> None:
     """Then what is only reported, folded away."""
     tables = report.check_document(gate()).tables
@@ -71,7 +66,7 @@ def test_a_case_is_reported_with_its_limit_and_its_causes() -> None:
         "FAILS           base    new  change        %",
         "  fails · C++  1,000  1,200    +200  +20.00%",
         "    why  above the hard limit of 100 instructions; +200 kernels",
-    ] == shown(found)[-3:]
+    ] == screen(found)[-3:]
 
 
 def test_the_verdict_is_one_line() -> None:
@@ -153,7 +148,7 @@ def test_what_is_learnt_of_noise_is_reported_too() -> None:
         for count, spread in ((1_000_000, 0), (1_000_400, 9))
     )
     before = accept(None, base, Selection()).after
-    found = shown(report.acceptance_document(accept(before, new, Selection()), pruned=False))
+    found = screen(report.acceptance_document(accept(before, new, Selection()), pruned=False))
 
     assert "    why  keeps its count; its noise is better known" in found
     assert "Counts kept, as they differ by noise alone: 1 case" in found

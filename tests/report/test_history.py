@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 
 import attrs
 import pytest
@@ -13,10 +12,10 @@ from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report.document import Document
 from instruction_counts.report.history import MOST_PLOTS, StepCauses, history
 from instruction_counts.report.renderers import csv as csv_renderer
-from instruction_counts.report.renderers import json as json_renderer
 from instruction_counts.report.renderers import terminal
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
+from tests.report.rendered import as_json
 
 OTHER = attrs.evolve(FINGERPRINT, python="3.13.0")
 COUNTS = [1000] * 4 + [9000] + [1000] * 3 + [1200] * 4
@@ -83,7 +82,7 @@ def test_what_makes_a_step_doubtful_is_said(points: list[StoredCount], said: str
 
 def test_json_holds_all_points_and_steps() -> None:
     """With the causes."""
-    (case,) = json.loads(json_renderer.render(shown(made([*COUNTS, None]))))["cases"]
+    (case,) = as_json(shown(made([*COUNTS, None])))["cases"]
     (segment,) = case["segments"]
     (step,) = segment["steps"]
 

@@ -1,14 +1,12 @@
 """What was measured, as people and programs read it: runs, and statements beside each other."""
 
-import json
-
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import beside
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
+    EstimatedCycles,
     Failure,
     FailureKind,
     Instructions,
@@ -18,7 +16,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.report.document import ChartKind, Document
-from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
+from instruction_counts.report.renderers import csv, markdown
 from instruction_counts.report.run import (
     charts,
     doubts,
@@ -28,16 +26,12 @@ from instruction_counts.report.run import (
 )
 from tests.builders import costs_of, counted
 from tests.fakes import OK, failed, make_record, make_run
+from tests.report.rendered import as_json, screen
 
 
 def shown(run: Run) -> list[str]:
     """The lines of a terminal."""
-    return terminal.render(run_document(run), 80, None).splitlines()
-
-
-def names(run: Run) -> list[str]:
-    """The first cells of the table, as deep as they stand."""
-    return [f"{' ' * row.indent}{row.cells[0].value}" for row in results_table(run).rows]
+    return screen(run_document(run))
 
 
 def test_a_run_is_a_tree_of_labels_with_its_languages_beside_each_other() -> None:
@@ -98,7 +92,8 @@ def test_each_case_has_a_row() -> None:
     """By build, label and mode, also where a mode has no name."""
     modes = [make_record("Top", "a", runtime=runtime) for runtime in RuntimeMode]
     builds = [make_record("Top", "b", build=build) for build in ("base", "new")]
-    found = names(make_run(*modes, *builds, make_record("Other", "c"), builds=("base", "new")))
+    run = make_run(*modes, *builds, make_record("Other", "c"), builds=("base", "new"))
+    found = [f"{' ' * row.indent}{row.cells[0].value}" for row in results_table(run).rows]
 
     assert ["Top", "Other"] == [name for name in found if not name.startswith(" ")]
     assert 2 + len(RuntimeMode) + 3 == len(found)
@@ -205,11 +200,6 @@ def document(*records: Record) -> Document:
     return statements_document(beside(records), make_run(*records))
 
 
-def statements_shown(*records: Record) -> list[str]:
-    """The lines of a terminal of 80 columns."""
-    return terminal.render(document(*records), 80, None).splitlines()
-
-
 def test_one_statement_is_shown_with_where_it_spends_most() -> None:
     """Below what is known of it."""
     assert (
@@ -225,7 +215,7 @@ most in            instructions  share
 
 Instructions per iteration (~: inexact), median time ± interquartile range
 """.splitlines()
-        == statements_shown(ADD)
+        == screen(document(ADD))
     )
 
 
@@ -233,7 +223,7 @@ def test_a_statement_that_costs_nothing_spends_it_nowhere() -> None:
     """What is left of the loop around it is less than one instruction."""
     nothing = make_record("pass", outcome=counted(0, functions=costs_of({"f": 1}, runs=5)))
 
-    assert not any(line.startswith("most in") for line in statements_shown(nothing))
+    assert not any(line.startswith("most in") for line in screen(document(nothing)))
 
 
 def test_several_statements_stand_beside_each_other() -> None:
@@ -245,7 +235,7 @@ def test_several_statements_stand_beside_each_other() -> None:
         "x + y            1,000                        3          5          1  2 us  ±0%",
         "torch.add(x, y)  1,250    +250  +25.00%       3          8             4 us  ±0%",
         "    why  +250 at::native::add; time +100.00%",
-    ] == statements_shown(slow, CALL)[2:6]
+    ] == screen(document(slow, CALL))[2:6]
 
 
 def test_modes_are_named_where_they_differ() -> None:
@@ -265,14 +255,14 @@ def test_what_failed_is_said() -> None:
     line = "failed  x + q · Python: ValueError: bad   (stmt line 1: x + y)"
 
     assert any(
-        found.split()[:4] == ["x", "+", "q", "failed"] for found in statements_shown(ADD, FAILED)
+        found.split()[:4] == ["x", "+", "q", "failed"] for found in screen(document(ADD, FAILED))
     )
-    assert [line] == statements_shown(FAILED)[2:]
+    assert [line] == screen(document(FAILED))[2:]
 
 
 def test_json_holds_all_that_is_known() -> None:
     """Of each statement, and of the build."""
-    found = json.loads(str(renderer_named("json").render(document(ADD, CALL, FAILED))))
+    found = as_json(document(ADD, CALL, FAILED))
     first, second, third = found["statements"]
 
     assert 1 == found["time_version"]

@@ -15,9 +15,8 @@ from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE, WARM_LOOP
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.cycles import EstimatedCycles
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.outcomes import EstimatedCycles, Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
@@ -37,13 +36,10 @@ from tests.session.fakes import Remarks, fake_engines, known_lanes, runner_of
 
 CASES = [make_case("a"), make_case("b")]
 OUT_OF_TIME = Outcome.out_of_time(60)
-
-
 PYTHON, CPP = make_case("a"), make_case("a", language=Language.CPP)
 NO_VALGRIND: dict[str, Any] = {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}
 NO_COMPILER: dict[str, Any] = {"compiler": CppCompiler()}
 NO_HEADERS: dict[str, Any] = {"has_cpp_headers": False}
-NOTHING = {**NO_VALGRIND, **NO_COMPILER}
 
 
 def planned(
@@ -75,27 +71,21 @@ def test_builds_take_turns() -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "expected"),
     [
-        (WARM_LOOP, {"metrics": ("cycles",)}, True),
-        (WARM_LOOP, {}, False),
-        (WARM_LOOP, {"metrics": ("cycles",), "counts": False}, False),
-        (ONCE, {"metrics": ("cycles",)}, False),
+        (WARM_LOOP, {"metrics": ("cycles",)}, (True, False)),
+        (WARM_LOOP, {}, (False, False)),
+        (WARM_LOOP, {"metrics": ("cycles",), "counts": False}, (False, False)),
+        (ONCE, {"metrics": ("cycles",)}, (False, False)),
+        (WARM_LOOP, {"metrics": ("hardware",), "counts": False}, (False, True)),
     ],
 )
 def test_cycles_are_estimated_of_what_is_repeated_and_counted(
-    kind: str, settings: dict[str, Any], expected: bool
+    kind: str, settings: dict[str, Any], expected: tuple[bool, bool]
 ) -> None:
-    """They need windows, and a build that can count."""
+    """They need windows, and a build that can count; counters of the processor need neither."""
     case = attrs.evolve(PYTHON, timer_args=attrs.evolve(PYTHON.timer_args, kind=kind))
     (order,) = planned([case], {}, **settings)
 
-    assert expected is order.asks_for_cycles
-
-
-def test_counters_of_the_processor_are_read_where_they_are_asked_for() -> None:
-    """Also where nothing is counted."""
-    orders = planned([PYTHON], {}, metrics=("hardware",), counts=False)
-
-    assert [True] == [order.hardware for order in orders]
+    assert expected == (order.asks_for_cycles, order.hardware)
 
 
 def test_a_metric_that_there_is_not_is_refused() -> None:
@@ -129,7 +119,6 @@ def test_a_lack_is_an_error_that_names_both_ways_out(
     [
         (NO_VALGRIND, True, [(False, ""), (False, "")]),
         (NO_COMPILER, True, [(True, ""), (True, "no C++ compiler")]),
-        (NOTHING, True, [(False, ""), (False, "no C++ compiler")]),
         (NO_VALGRIND, False, [(True, "Valgrind is not installed")] * 2),
     ],
 )

@@ -22,7 +22,6 @@ NO_VALGRIND = {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}
     [
         (NO_VALGRIND, [], r"no valgrind[^\n]*\n  apt-get install valgrind"),
         ({"compiler": CppCompiler()}, [CPP], r"C\+\+ cases cannot be measured"),
-        ({"has_cpp_headers": False}, [CPP], r"C\+\+ cases cannot be measured"),
         ({"compiler": CppCompiler()}, [], None),
     ],
 )

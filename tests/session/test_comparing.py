@@ -3,13 +3,13 @@
 import attrs
 import pytest
 
-from instruction_counts.analysis.verdicts.comparison import compare
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.arguments import definitions_of
 from instruction_counts.core.types import Case
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import (
@@ -27,43 +27,44 @@ from tests.session.fakes import SETTINGS, fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))
 LABEL = ("a",)
-
-
 GIVEN = definitions_of(CASES[:1])
 
 
-def verdicts(
-    base: FakeEngine, new: FakeEngine, layouts: dict[str, FakeEngine]
-) -> dict[str, Verdict]:
-    """The verdicts on two builds that were measured, and verified in two layouts."""
-    runner = runner_of("base", "new")
-    with fake_engines({"base": base, "new": new}, layouts=layouts):
-        found = compare(*runner.run(runner.orders(CASES)).sides.values())
-        verified = verify(runner, CASES, found, 2)
-    return {difference.key.label[0]: difference.verdict for difference in verified.differences}
+def costing(base: int, new: int) -> dict[str, FakeEngine]:
+    """Engines of two builds, on which case a costs so much."""
+    return {
+        "base": FakeEngine({LABEL: [counted(base)]}),
+        "new": FakeEngine({LABEL: [counted(new)]}),
+    }
 
 
-def engine(count: int) -> FakeEngine:
-    """An engine on which case a costs so much."""
-    return FakeEngine({LABEL: [counted(count)]})
+def verified(
+    used: dict[str, FakeEngine],
+    layouts: dict[str, FakeEngine],
+    cases: tuple[Case, ...] = CASES[:1],
+    number: int | None = 2,
+) -> Comparison:
+    """Two builds that were measured, and verified in so many layouts."""
+    with fake_engines(used, layouts=layouts):
+        runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
+        measured = compare(*runner.run(runner.orders(cases)).sides.values())
+        return verify(runner, cases, measured, number)
 
 
 def test_what_differs_in_every_layout_is_reported() -> None:
     """The other case is the same; in one layout alone, it is the layout that moved it."""
-    everywhere = verdicts(engine(1000), engine(2000), {"base": engine(1000), "new": engine(2000)})
-    once = verdicts(engine(1000), engine(2000), {"base": engine(2000), "new": engine(1000)})
+    everywhere, once = (
+        [found.verdict for found in verified(costing(1000, 2000), layouts, CASES).differences]
+        for layouts in (costing(1000, 2000), costing(2000, 1000))
+    )
 
-    assert {"a": Verdict.WORSE, "b": Verdict.SAME} == everywhere
-    assert Verdict.WORSE is not once["a"]
+    assert [Verdict.WORSE, Verdict.SAME] == everywhere
+    assert Verdict.WORSE is not once[0]
 
 
 def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
     """The layout that it was measured in is one of them."""
-    used, layouts = ({"base": engine(count), "new": engine(2000)} for count in (1000, 1500))
-    runner = runner_of("base", "new")
-    with fake_engines(used, layouts=layouts):
-        measured = compare(*runner.run(runner.orders(CASES[:1])).sides.values())
-        found = verify(runner, CASES[:1], measured, 2)
+    found = verified(costing(1000, 2000), costing(1500, 2000))
     noises = [made.records[CASES[0].key].noise for made in (found.base, found.new)]
 
     assert [Noise(layout_spread=1 / 3, layouts=2), Noise(layouts=2)] == noises
@@ -77,15 +78,12 @@ def judged(
     ``program`` has the bytecodes of both sides. Its verdict, in how many layouts it was verified,
     and in which layouts fresh servers of both builds counted.
     """
-    costs = {"base": 1000, "new": 2000}
-    executed = dict(zip(costs, program, strict=True))
-    used = {name: FakeEngine({LABEL: [executing(costs[name], executed[name])]}) for name in costs}
-    layouts = {name: engine(count) for name, count in zip(costs, fresh, strict=True)}
-    with fake_engines(used, layouts=layouts):
-        runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
-        measured = compare(*runner.run(runner.orders(CASES[:1])).sides.values())
-        checked = verify(runner, CASES[:1], measured, None)
-    (difference,) = checked.differences
+    used = {
+        "base": FakeEngine({LABEL: [executing(1000, program[0])]}),
+        "new": FakeEngine({LABEL: [executing(2000, program[1])]}),
+    }
+    layouts = costing(*fresh)
+    (difference,) = verified(used, layouts, number=None).differences
     number = 0 if difference.layouts is None else len(difference.layouts.new)
     asked = tuple([call.order.layout for call in made.calls] for made in layouts.values())
     return difference.verdict, number, asked
@@ -172,14 +170,13 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
 ) -> None:
     """A stored count has one layout, and no build that could be counted in another."""
     costs = {"base": 1000, "new": 2000}
-    engines = {name: engine(count) for name, count in costs.items()}
     builds = {facts.build.name: facts.build for facts in runner_of(*measured).facts}
     sides = {
         name: side(make_record("a", outcome=counted(count)), engine="fake")
         for name, count in costs.items()
     }
     request = ComparisonRequest(GIVEN, settings=SETTINGS, layouts=layouts, stores=False)
-    with fake_engines(engines), LazyStore("/nowhere/runs.db") as runs:
+    with fake_engines(costing(**costs)), LazyStore("/nowhere/runs.db") as runs:
         base, new = (builds.get(name, sides[name]) for name in costs)
         found = compare_sides(
             *(base, new, request, runs, Silent()), lambda *_: runner_of(*measured)

@@ -60,7 +60,6 @@ def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
             "a case on cuda has counts alone, and none are asked for",
         ),
         (CUDA_BUILD, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
-        (WITH_GPU, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
         (WITH_GPU, {"engine": "timer", "counts": False}, ""),
     ],
 )

@@ -14,9 +14,9 @@ from instruction_counts.session.sides import (
     read_sides,
     stored_number,
 )
-from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import DATABASE_VARIABLE
+from tests.builders import file_of
 from tests.fakes import make_record, make_run
 
 ONE = make_run(make_record("a"))
@@ -51,9 +51,7 @@ def stored(tmp_path: Path) -> Iterator[LazyStore]:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A file with one run of one build."""
-    path = tmp_path / "before.json"
-    path.write_text(to_json(ONE))
-    return path
+    return Path(file_of(ONE, tmp_path / "before.json"))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ def test_a_stored_run_is_a_side(
 def test_a_single_run_of_two_builds_is_two_sides(file: Path, stored: LazyStore) -> None:
     """Of any other, one build has to be named."""
     (old, new), (one,) = (read_sides([text], stored) for text in ("1", "1:old"))
-    file.write_text(to_json(make_run(builds=("x", "y", "z"))))
+    file_of(make_run(builds=("x", "y", "z")), file)
 
     assert [("run 1, old", 2), ("run 1, new", 1)] == [
         (each.title, len(each.records)) for each in (old, new)

@@ -60,20 +60,12 @@ def test_a_factory_is_called_by_its_name(text: str, expected: ModelSource) -> No
     assert expected == parse_source(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "remedy"),
-    [
-        ("model.bin", "is not a factory", "module:factory"),
-        ("models:", "is not a factory", "module:factory"),
-        ("/a/net.pt2=Net", "is not a factory", "A model in a file"),
-    ],
-)
-def test_what_names_no_factory_is_refused(text: str, message: str, remedy: str) -> None:
+@pytest.mark.parametrize("text", ["model.bin", "models:", "/a/net.pt2=Net"])
+def test_what_names_no_factory_is_refused(text: str) -> None:
     """With what to name."""
-    with pytest.raises(UsageError, match=message) as caught:
+    remedy = "Name one: module:factory.* A model in a file"
+    with pytest.raises(UsageError, match=rf"is not a factory\n  {remedy}"):
         parse_source(text)
-
-    assert remedy in caught.value.remedy
 
 
 def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:

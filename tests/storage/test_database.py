@@ -27,14 +27,6 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def execute(path: Path, statement: str) -> bytes:
-    """Change a database by hand; what the file holds then."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement)
-        connection.commit()
-    return path.read_bytes()
-
-
 def problem(where: str | Path) -> str:
     """What is said when a store is opened there."""
     with pytest.raises(UsageError) as caught:
@@ -132,7 +124,9 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes
 def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     """Nothing is added to it."""
     file = tmp_path / "other.db"
-    before = execute(file, "CREATE TABLE bookmarks (url TEXT)")
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    before = file.read_bytes()
 
     assert problem(file).startswith(f"{file} is a database of another program")
     assert before == file.read_bytes()

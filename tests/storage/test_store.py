@@ -6,27 +6,19 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import attrs
 import psycopg
 import pytest
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import func, select, text, update
 
 from instruction_counts.core.types import Language
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import (
-    CallCost,
-    Details,
-    FailureKind,
-    FunctionCost,
-    FunctionCosts,
-    Outcome,
-    Status,
-)
+from instruction_counts.domain.outcomes import Details, FailureKind, Outcome, Status
 from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.database import Database, outcomes, runs, store_format, tags
 from instruction_counts.storage.store import Store
@@ -34,11 +26,6 @@ from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.process import ROOT
 from tests.storage.postgresql import Server
 from tests.storage.values import WHOLE, loaded
-
-CALLED = FunctionCosts(
-    100, (FunctionCost("a", "b", "c", 3), FunctionCost("d", "e", "f", 2)), (CallCost(0, 1, 2, -3),)
-)
-
 
 # Databases
 
@@ -74,13 +61,6 @@ def store(where: str) -> Iterator[Store]:
         yield store
 
 
-@contextmanager
-def reading(where: str) -> Iterator[Connection]:
-    """A look at the tables themselves."""
-    with closing(Database(where)) as database, database.reading() as connection:
-        yield connection
-
-
 # What comes out
 
 
@@ -111,34 +91,29 @@ def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None
     assert found == loaded(store, store.import_run(found))
 
 
-def saying(words: str) -> Run:
-    """A run with a text in columns and documents."""
-    record = attrs.evolve(
-        make_record(outcome=failed(message=words)), label=(words, "x"), build=words, stmt=words
-    )
-    return Run(words, words, {words: FINGERPRINT}, (record,), words)
-
-
 ODD = ["\0", "\\x10\\u0000\\", "'\"; DROP TABLE runs; --", "%s %(x)s :x ?", "\r\n\t ", "x" * 9000]
 
 
 @pytest.mark.parametrize("words", [*ODD, "\x7f\x80\u2028\ufeff\uffff\U0010ffff"])
 def test_any_text_comes_back(store: Store, words: str) -> None:
-    """Also what one of the databases would not take, or not in an index."""
-    run = saying(words)
+    """In columns and documents; also what a database would not take, or not in an index."""
+    record = attrs.evolve(
+        make_record(outcome=failed(message=words)), label=(words, "x"), build=words, stmt=words
+    )
+    run = Run(words, words, {words: FINGERPRINT}, (record,), words)
     number = store.import_run(run)
 
     assert run == loaded(store, number)
-    assert (run.cases[0].key,) == store.case_keys()
+    assert (record.key,) == store.case_keys()
     assert [words] == [count.build for count in store.counts(store.case_keys())]
-    assert OK.details != store.details(number, words, run.cases[0].key)
+    assert OK.details != store.details(number, words, record.key)
 
 
-def test_code_can_be_searched(store: Store, where: str) -> None:
+def test_code_can_be_searched(store: Store) -> None:
     """People look into a database, too."""
     store.import_run(make_run(make_record("a", stmt="x + y")))
     where_it_is = 'label = \'["a"]\' AND per_run = 8899 AND document LIKE \'%"stmt": "x + y"%\''
-    with reading(where) as connection:
+    with store._database.reading() as connection:
         found = connection.execute(text(f"SELECT run_id FROM outcomes WHERE {where_it_is}"))  # noqa: S608 - ours
         assert [1] == list(found.scalars())
 
@@ -329,15 +304,13 @@ def test_a_tag_moves_only_by_force(store: Store) -> None:
         store.untag("base")
 
 
-def test_deleting_a_run_leaves_nothing_of_it_and_all_of_the_others(
-    store: Store, where: str
-) -> None:
+def test_deleting_a_run_leaves_nothing_of_it_and_all_of_the_others(store: Store) -> None:
     """No outcome and no tag; its number is not given again."""
     other = make_run(make_record("a"), make_record("b"))
     numbers = [store.import_run(run) for run in (other, make_run(make_record("a")))]
     store.tag(numbers[1], "base")
     store.delete(numbers[1])
-    with reading(where) as connection:
+    with store._database.reading() as connection:
         left = [
             connection.scalar(select(func.count()).select_from(table))
             for table in (runs, outcomes, tags)
@@ -539,6 +512,6 @@ def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: 
     (light,) = store.load(number).cases
     store.delete(number)
     assert Details() == store.completed(light).outcome.details
-    store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))
+    store.import_run(make_run(make_record()))
 
     assert store.completed(light).outcome.functions is None

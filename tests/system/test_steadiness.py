@@ -1,5 +1,6 @@
 """What a machine says of how steady its times are."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,11 @@ STAT = "cpu  1 1 1 1 1 1 1 90 0 0\ncpu0 1 1 1 91 1 1 1 {} 0 0\ncpu1 1 1 1 1 1 1 
 CPUS = "sys/devices/system/cpu"
 
 
-def machine(root: Path, **files: str) -> Surroundings:
-    """Core 0 of a machine that has these files; ``__`` stands for a slash."""
+def machine(root: Path, files: Mapping[str, str]) -> Surroundings:
+    """Core 0 of a machine that has these files."""
     for name, text in files.items():
-        path = root / name.replace("__", "/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n", encoding="ascii")
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{text}\n", encoding="ascii")
     return Surroundings((0,), root)
 
 
@@ -31,7 +31,7 @@ def machine(root: Path, **files: str) -> Surroundings:
 )
 def test_stolen_time_is_that_of_the_cores(text: str, expected: int, tmp_path: Path) -> None:
     """None is known where the kernel does not say."""
-    assert expected == machine(tmp_path, proc__stat=text).stolen()
+    assert expected == machine(tmp_path, {"proc/stat": text}).stolen()
 
 
 def test_a_machine_that_says_nothing_has_no_clock_and_needs_no_advice(tmp_path: Path) -> None:
@@ -48,11 +48,12 @@ def test_a_machine_that_says_nothing_has_no_clock_and_needs_no_advice(tmp_path: 
 
 def test_the_clock_is_that_of_the_first_core(tmp_path: Path) -> None:
     """With what decides it."""
-    frequency = tmp_path / CPUS / "cpu0/cpufreq"
-    frequency.mkdir(parents=True)
-    (frequency / "scaling_cur_freq").write_text("2400000\n", encoding="ascii")
-    (frequency / "scaling_governor").write_text("performance\n", encoding="ascii")
-    found = machine(tmp_path, proc__loadavg="0.25 0.1 0.1 1/100 7")
+    files = {
+        f"{CPUS}/cpu0/cpufreq/scaling_cur_freq": "2400000",
+        f"{CPUS}/cpu0/cpufreq/scaling_governor": "performance",
+        "proc/loadavg": "0.25 0.1 0.1 1/100 7",
+    }
+    found = machine(tmp_path, files)
 
     assert (2_400_000, "performance", 0.25) == (found.clock_khz(), found.governor(), found.load())
     assert [] == [*found.advice()]
@@ -73,6 +74,6 @@ def test_what_makes_times_unsteady_is_said_with_the_remedy(
     name: str, text: str, words: str, tmp_path: Path
 ) -> None:
     """One line each."""
-    (advice,) = machine(tmp_path, **{name.replace("/", "__"): text}).advice()
+    (advice,) = machine(tmp_path, {name: text}).advice()
 
     assert words in advice

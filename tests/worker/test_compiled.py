@@ -1,13 +1,13 @@
 """What gets a server ready for what torch compiles, without torch."""
 
 import contextvars
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from tests.process import called
 from worker.compiled import forget_settings
 
 USUAL, ANOTHER, MINE = (contextvars.ContextVar[int](name) for name in ("a", "b", "mine"))
@@ -41,12 +41,7 @@ def test_names_by_chance_are_the_same_in_each_process_until_it_begins() -> None:
         "wake = _held_still(); alike = [uuid.uuid4() for _ in range(2)]; wake()\n"
         "print(*alike, uuid.uuid4())"
     )
-    first, second = (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.split()
-        for _ in range(2)
-    )
+    first, second = (called([sys.executable, "-c", code]).stdout.split() for _ in range(2))
 
     assert first[:2] == second[:2]
     assert 4 == len({*first, *second})

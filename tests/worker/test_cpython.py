@@ -1,7 +1,6 @@
 """The table of what is relied on in CPython."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.process import ROOT, called
 from worker import cpython, method_cache
 from worker.method_cache import Lookups, MethodCache
 
-ROOT = Path(__file__).resolve().parents[2]
 KNOWN = {
     "implementation": SimpleNamespace(name="cpython"),
     "abiflags": "",
@@ -104,14 +103,8 @@ def test_the_table_holds_for_each_python_that_can_be_had(minor: int) -> None:
     found = [sys.executable] if sys.version_info[1] == minor else [*map(str, beside)]
     if not found:
         pytest.skip(f"there is no {name}")
-    done = subprocess.run(
-        [found[0], "-c", CHECK],
-        env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    seen = json.loads(done.stdout)
+    variables = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    seen = json.loads(called([found[0], "-c", CHECK], variables=variables).stdout)
 
     assert seen.pop("has counters") is seen.pop("finds counters")
     assert seen.pop("holds") is True

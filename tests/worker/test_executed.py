@@ -1,6 +1,5 @@
 """What one iteration executes, as the worker sees it in a real Python and a real torch."""
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,9 @@ from worker.main import PythonLoop
 UUID = "0f8fad5b_d9cb_469f_a165_70867728950e"
 
 
-def nothing() -> None:
-    """What the loop calls around its idle windows."""
-
-
 def functions(stmt: str, setup: str = "") -> dict[str, dict[str, Any]]:
     """The functions that a statement executes, by name."""
-    loop = PythonLoop({"stmt": stmt, "setup": setup}, (nothing, nothing))
+    loop = PythonLoop({"stmt": stmt, "setup": setup}, (list, list))
     bytecodes = Bytecodes(*loop.statement)
     observe(loop.run, [bytecodes])
     return {row["name"]: row for row in bytecodes.rows()}
@@ -27,15 +22,17 @@ def functions(stmt: str, setup: str = "") -> dict[str, dict[str, Any]]:
 
 def operators(stmt: str, setup: str = "") -> dict[tuple[str, bool], int]:
     """Operators that a statement calls: name and whether backward -> calls."""
-    loop = PythonLoop({"stmt": stmt, "setup": setup}, (nothing, nothing))
+    loop = PythonLoop({"stmt": stmt, "setup": setup}, (list, list))
     seen = Operators(torch)
     observe(loop.run, [seen])
     return {(row["name"], row["backward"]): row["calls"] for row in seen.rows()}
 
 
 def module(folder: Path, name: str, text: str) -> str:
-    """A module in a folder, and the setup that imports it from there."""
-    (folder / f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    """A module below a folder, and the setup that imports it from there."""
+    path = folder / f"{name.replace('.', '/')}.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
     return f"import sys; sys.path.insert(0, {str(folder)!r}); import {name}"
 
 
@@ -58,11 +55,7 @@ def test_a_statement_is_a_function_of_its_own_wherever_it_stands() -> None:
 
 def test_a_function_stands_where_its_package_does(tmp_path: Path) -> None:
     """Not where that is installed."""
-    (tmp_path / "pack").mkdir()
-    setup = module(tmp_path / "pack", "inner", "\n\ndef f():\n    return 1\n")
-    setup = setup.replace(str(tmp_path / "pack"), str(tmp_path)).replace(
-        "import inner", "import pack.inner"
-    )
+    setup = module(tmp_path, "pack.inner", "\n\ndef f():\n    return 1\n")
     row = functions("pack.inner.f()", setup)["f"]
 
     assert row["file"] == "pack/inner.py"

@@ -1,17 +1,14 @@
 """The worker's parts that need neither torch nor a process of their own."""
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
 from worker.main import (
-    ARTEFACT_PATH,
     Channel,
     CodeSeen,
     MeasurementError,
@@ -19,22 +16,8 @@ from worker.main import (
     _links_not_followed,
     _search_through_links,
     as_value,
-    with_artefact,
 )
 from worker.times import compiler_failure, place_of
-
-PIPES: TypeAlias = tuple[Channel, int, int]
-
-
-@pytest.fixture
-def pipes() -> Iterator[PIPES]:
-    """A channel, and the controller's ends: where to write requests and to read answers."""
-    read_fd, requests = os.pipe()
-    answers, write_fd = os.pipe()
-    yield Channel(read_fd, write_fd), requests, answers
-    for descriptor in (read_fd, requests, answers, write_fd):
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
 
 
 def case(**parts: str) -> dict[str, Any]:
@@ -45,9 +28,10 @@ def case(**parts: str) -> dict[str, Any]:
 # The channel
 
 
-def test_messages_are_received_one_by_one(pipes: PIPES) -> None:
+def test_messages_are_received_one_by_one() -> None:
     """However they come; what is no whole message before the end is none. Each is one line."""
-    channel, requests, answers = pipes
+    (read_fd, requests), (answers, write_fd) = os.pipe(), os.pipe()
+    channel = Channel(read_fd, write_fd)
     channel.send({"text": "two\nlines"})
     assert b'{"text": "two\\nlines"}\n' == os.read(answers, 1000)
     os.write(requests, b'{"n": 1}\n{"n":')
@@ -57,6 +41,8 @@ def test_messages_are_received_one_by_one(pipes: PIPES) -> None:
     os.close(requests)
 
     assert [{"n": 1}, {"n": 2}, None] == [first, second, channel.receive()]
+    for descriptor in (read_fd, answers, write_fd):
+        os.close(descriptor)
 
 
 # Results as values
@@ -126,20 +112,6 @@ def test_the_first_error_of_a_compiler_is_reported(output: str, message: str) ->
 
     assert message == failure["message"]
     assert "x" * (4000 - len(output)) + output == failure["output"]
-
-
-# Artefacts
-
-
-def test_an_artefact_that_is_there_stands_in_the_setup() -> None:
-    """By the name under which the case finds it; the case itself may be measured again."""
-    plain = {**case(setup="x"), "artefact_source": None}
-    assert plain is with_artefact(plain, "folder")
-    setup = f'model = torch.jit.load("{ARTEFACT_PATH}")'
-    scripted = {**case(setup=setup), "artefact_source": "…", "artefact": "./model-000001"}
-
-    assert 'model = torch.jit.load("./model-000001")' == with_artefact(scripted, "")["setup"]
-    assert setup == scripted["setup"]
 
 
 # Files
@@ -239,7 +211,6 @@ DIVIDED = "ZeroDivisionError: division by zero"
     ("stmt", "setup", "message", "place", "code"),
     [
         ("1 / 0", "a = 1\n\n", DIVIDED, "stmt line 1", "1 / 0"),
-        ("x = 1\n\n1 / 0", "", DIVIDED, "stmt line 3", "1 / 0"),
         ("x = (\n    1 /\n    0\n)", "", DIVIDED, "stmt line 2", "1 /"),
         ("x", "a = 1\n1 / 0\nb = 2\n", DIVIDED, "setup line 3", "1 / 0"),
         ("f()", "def f():\n    return 1 / 0", DIVIDED, "setup line 3", "return 1 / 0"),

@@ -11,6 +11,7 @@ import pytest
 
 from instruction_counts.system.worker_process import PROTOCOL_VERSION, WORKER
 from instruction_counts.system.worker_tasks import COUNTED
+from tests.process import called
 
 
 @pytest.fixture
@@ -27,9 +28,7 @@ def test_it_imports_neither_the_project_nor_torch(alone: Path) -> None:
     script = (
         f"import json, sys, main; print(json.dumps([n for n in {packages} if n in sys.modules]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=alone.parent, capture_output=True, text=True, check=True
-    )
+    done = called([sys.executable, "-c", script], alone.parent)
 
     assert [] == json.loads(done.stdout)
 
@@ -58,7 +57,6 @@ def test_only_what_counts_is_loaded_by_itself(alone: Path) -> None:
     for path in alone.parent.glob("*.py"):
         if path not in {alone.with_name(counted.name) for counted in COUNTED}:
             path.write_text("raise SystemExit('loaded')")
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=alone.parent, stderr=subprocess.PIPE, check=False)
+    done = called([sys.executable, "-c", script], alone.parent)
 
-    assert b"loaded" == done.stderr.strip()
+    assert "loaded" == done.stderr.strip()

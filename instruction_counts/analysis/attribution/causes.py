@@ -141,13 +141,13 @@ def _operators(base: Executed, new: Executed) -> Iterator[Cause]:
 def _cuda_calls(base: Executed, new: Executed) -> Iterator[Cause]:
     """By kind, of each the largest change first."""
     before, after = (
-        {(asked.kind, asked.name): asked.calls for asked in side.cuda or ()} for side in (base, new)
+        Counter({(asked.kind, asked.name): asked.calls for asked in side.cuda or ()})
+        for side in (base, new)
     )
     for kind in CudaKind:
-        names = {name: None for of, name in (*before, *after) if of is kind}
-        calls = {name: [side.get((kind, name), 0) for side in (before, after)] for name in names}
         found = (
-            Cause(CauseKind.CUDA, name, less, more, where=kind.value)
-            for name, (less, more) in calls.items()
+            Cause(CauseKind.CUDA, name, before[kind, name], after[kind, name], where=kind.value)
+            for of, name in {**before, **after}
+            if of is kind
         )
         yield from sorted(found, key=_rank)

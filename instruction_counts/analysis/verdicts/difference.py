@@ -23,7 +23,7 @@ from instruction_counts.analysis.verdicts.beside import (
 )
 from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.causes import Cause
-from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise, Origin
 from instruction_counts.domain.metrics import (
     BYTECODES,
     OF_CUDA,
@@ -32,7 +32,6 @@ from instruction_counts.domain.metrics import (
     Metric,
     metrics,
 )
-from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from instruction_counts.core.types import CaseKey
+from instruction_counts.domain.build import KNOWN_LATER, Fingerprint
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.selection import Selection

@@ -1,25 +1,22 @@
 """Two sides, case by case."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, beside, compare, verified
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
+from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report.causes import texts
 from tests.builders import costs_of, counted, cpp, key, outcome_of, side
 from tests.fakes import make_record
 
 
-def spending(counts: Mapping[str, int], **facts: Any) -> Side:
+def spending(**counts: int) -> Side:
     """A side of cases that cost ``counts``."""
-    return side(*(cpp(name, outcome=count) for name, count in counts.items()), **facts)
+    return side(*(cpp(name, outcome=count) for name, count in counts.items()))
 
 
 def verdicts(comparison: Comparison) -> dict[str, Verdict]:
@@ -27,8 +24,8 @@ def verdicts(comparison: Comparison) -> dict[str, Verdict]:
     return {case.key.label[0]: case.verdict for case in comparison.differences}
 
 
-BASE = spending({"same": 1000, "worse": 1000, "better": 1000, "missing": 1000})
-NEW = spending({"same": 1000, "worse": 2000, "better": 500, "new": 1000})
+BASE = spending(same=1000, worse=1000, better=1000, missing=1000)
+NEW = spending(same=1000, worse=2000, better=500, new=1000)
 
 
 def test_every_case_of_either_side_has_a_verdict() -> None:
@@ -106,9 +103,6 @@ def test_a_suspect_that_failed_in_a_layout_is_not_verified(last: dict[str, int])
 
     assert 2 == again.layouts
     assert [False, False] == [suspect.verified for suspect in again.suspects]
-
-
-# Statements that are held against the first
 
 
 def executing(outcome: Outcome, bytecodes: int) -> Outcome:

@@ -18,10 +18,9 @@ from instruction_counts.analysis.verdicts.difference import (
     judge_verified,
 )
 from instruction_counts.core.types import Language
-from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise, Origin
 from instruction_counts.domain.executed import ExecutedDigests
 from instruction_counts.domain.metrics import BYTECODES, LAUNCHES, OPERATOR_CALLS
-from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue, Window
 from instruction_counts.domain.records import Record
 from tests.builders import counted, cpp, key

@@ -21,7 +21,6 @@ from tests.builders import side
         ({"caches": "not held"}, [("caches of the interpreter", False, False)]),
         # The build itself is expected to differ.
         ({"torch": "2.14.0"}, [("torch", True, False)]),
-        ({"libc": "glibc-2.41"}, [("C library", False, False)]),
         ({"allocator": "steady"}, [("allocator", False, True)]),
         ({"engine": "timer"}, [("engine", False, True)]),
     ],

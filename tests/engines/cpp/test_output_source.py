@@ -9,7 +9,6 @@ from instruction_counts.engines.cpp.source import CppSource
 @pytest.mark.parametrize(
     ("code", "names"),
     [
-        ("auto z = x + y;", ["z"]),
         ("auto x = torch::ones({4, 4}); auto y = torch::ones({4, 4});", ["x", "y"]),
         ("at::Tensor z = x;", ["z"]),
         ("const torch::Tensor& z = x;", ["z"]),
@@ -18,7 +17,6 @@ from instruction_counts.engines.cpp.source import CppSource
         ("auto z{x};", ["z"]),
         ("auto [values, indices] = x.sort();", ["values", "indices"]),
         ("x += 1;\nauto y = x;", ["y"]),
-        ("x += 1;", []),
         ("{ auto y = x; }", []),
         ("for (auto i = 0; i < 3; ++i) x += i;", []),
         ("auto f = [](auto a) { auto b = a; return b; };\nauto c = 1;", ["f", "c"]),
@@ -26,7 +24,6 @@ from instruction_counts.engines.cpp.source import CppSource
         ("/* auto no = 1; */ auto yes = 1;", ["yes"]),
         ('auto s = "; auto no = 1;";', ["s"]),
         ("automatic = 3;", []),
-        ("", []),
     ],
 )
 def test_variables_outside_of_any_block_are_found(code: str, names: list[str]) -> None:

@@ -16,7 +16,6 @@ from instruction_counts.sources.definitions import STANDARD, load
         ("struct F : torch::autograd::Function<F> {};", "script"),
         ("#include <torch/script.h>", "script"),
         ("torch::nn::Linear(4, 4);", "full"),
-        ("namespace F = torch::nn::functional;", "full"),
         ("torch::NoGradGuard guard;", "full"),
         ("torch::optim::SGD sgd({x}, 1); torch::jit::load(m);", "full"),
         ("#include <torch/torch.h>", "full"),

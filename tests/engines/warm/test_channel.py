@@ -32,7 +32,6 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"CI": "true"}, 0),
         ({"CI": "true", channel.KEEP_VARIABLE: "5m"}, 300),
         ({channel.KEEP_VARIABLE: "0"}, 0),
-        ({channel.KEEP_VARIABLE: "90"}, 90),
     ],
 )
 def test_servers_are_kept_for_ten_minutes_unless_variables_say_how_long(

@@ -135,22 +135,17 @@ def test_a_holder_leaves_the_terminal_and_the_streams_of_its_command() -> None:
         assert Path(f"/proc/{pid}/fd/{stream}").resolve().suffix == ".log"
 
 
-@pytest.fixture
-def one_core() -> Iterator[set[int]]:
-    """The only core that this process may use, as below ``taskset``."""
-    cores = os.sched_getaffinity(0)
-    one = {min(cores)}
-    os.sched_setaffinity(0, one)
-    yield one
-    os.sched_setaffinity(0, cores)
-
-
-def test_a_holder_uses_the_cores_that_its_command_may_use(one_core: set[int]) -> None:
+def test_a_holder_uses_the_cores_that_its_command_may_use() -> None:
     """Others may be kept free for something else."""
-    attending().close()
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # as below `taskset`
+    try:
+        attending().close()
+    finally:
+        os.sched_setaffinity(0, cores)
     (pid,) = pids()
 
-    assert one_core == os.sched_getaffinity(pid)
+    assert {min(cores)} == os.sched_getaffinity(pid)
 
 
 _IN_A_TERMINAL = """\

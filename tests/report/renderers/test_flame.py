@@ -1,23 +1,24 @@
 """Two sides as one tree: nothing is lost, however stacks recur and however many there are."""
 
 import itertools
-from typing import Any
+from typing import Any, TypeAlias
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.report.renderers.html import flame
 
-FRAMES = [{"name": name, "file": "lib"} for name in "abcde"]
+Stacks: TypeAlias = dict[tuple[int, ...], int]
 STACKS = st.dictionaries(
     st.lists(st.integers(0, 4), min_size=1, max_size=6).map(tuple), st.integers(1, 10**6)
 )
 
 
-def tree(*sides: dict[tuple[int, ...], int]) -> dict[str, list[Any]]:
-    """The tree of these stacks."""
+def tree(*sides: Stacks, names: str | list[str] = "abcde") -> dict[str, list[Any]]:
+    """The tree of these stacks, of functions of these names."""
     profiles = [{"samples": [*side], "weights": [*side.values()]} for side in sides]
-    found = flame.tree({"profiles": profiles, "shared": {"frames": FRAMES}})
+    frames = [{"name": name, "file": "lib"} for name in names]
+    found = flame.tree({"profiles": profiles, "shared": {"frames": frames}})
     assert found is not None
     return found
 
@@ -31,9 +32,7 @@ def below(found: dict[str, list[Any]], side: str) -> list[int]:
 
 
 @given(STACKS, STACKS)
-def test_the_widths_of_each_side_add_up_to_its_count(
-    base: dict[tuple[int, ...], int], new: dict[tuple[int, ...], int]
-) -> None:
+def test_the_widths_of_each_side_add_up_to_its_count(base: Stacks, new: Stacks) -> None:
     """With recursion, too: a function that calls itself is a node below itself."""
     found = tree(base, new)
 
@@ -56,17 +55,9 @@ def test_what_is_too_small_to_be_seen_is_merged_and_not_dropped() -> None:
     assert any("smaller" in name for name in found["name"])
 
 
-def test_a_document_without_stacks_has_no_tree() -> None:
-    """Its page draws nothing."""
-    assert flame.tree(None) is None
-
-
 def test_boxes_have_short_names() -> None:
     """Without arguments; what is no name of C++ stays as it is."""
     names = ["at::add(at::Tensor const&)", "<case> statement", "(below main)"]
-    profile = {"samples": [[0], [1], [2]], "weights": [3, 2, 1]}
-    frames = {"frames": [{"name": name, "file": "lib"} for name in names]}
-    found = flame.tree({"profiles": [profile], "shared": frames})
+    found = tree({(0,): 3, (1,): 2, (2,): 1}, names=names)
 
-    assert found is not None
     assert ["all", "at::add", *names[1:]] == found["label"]

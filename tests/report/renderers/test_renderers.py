@@ -162,16 +162,6 @@ def test_json_is_the_data_or_the_tables_by_their_keys() -> None:
     assert ("comparison", ["Not verified.", "Per iteration."]) == (tables["kind"], tables["notes"])
 
 
-def test_csv_has_numbers_as_they_are() -> None:
-    """All rows of the first table, or the records."""
-    head, first, *others = csv_renderer.render(DOCUMENT).splitlines()
-    records = attrs.evolve(FACTS, rows=())
-
-    assert ("case,base,new,change,relative,noise", 2) == (head, len(others))
-    assert first.startswith("nn/Linear,37204,37588,384,0.0103")
-    assert "fact,base,new\n" == csv_renderer.render(attrs.evolve(DOCUMENT, records=records))
-
-
 def test_junit_has_a_test_case_for_each_test() -> None:
     """With what happened to it, and the notes as what the suite printed."""
     root = ET.fromstring(str(renderer_named("junit").render(DOCUMENT)))  # noqa: S314 - own text
@@ -201,40 +191,6 @@ def test_a_name_that_is_too_long_stands_above_its_figures() -> None:
 
     assert f"  {name}" == lines[1]
     assert ["1,000", "2,000", "+1,000", "+100.00%"] == lines[2].split()
-
-
-def test_columns_in_which_nothing_is_known_are_left_out() -> None:
-    """But for the first, which names the rows."""
-    table = Table("t", "", COLUMNS, [Row(["", 1, None, 0, "", ""])]).without_empty_columns()
-
-    assert ["case", "base", "change"] == [column.key for column in table.columns]
-    assert ["", 1, 0] == [cell.value for cell in table.rows[0].cells]
-
-
-def test_groups_stand_above_their_columns_and_bars_behind_the_rows() -> None:
-    """A remark is behind the bar."""
-    table = Table(
-        "t",
-        "Pointwise",
-        (
-            Column("case", ""),
-            Column("a", "instr", Unit.COUNT, "Python"),
-            Column("b", "time", Unit.SECONDS, "Python"),
-            Column("c", "instr", Unit.COUNT, "C++", bars=True),
-        ),
-        (
-            Row(["add", 18_063, 4.71e-6, Cell(400, remark="2 calls")]),
-            Row(["mul", Cell(1, approximate=True), None, 100]),
-        ),
-    )
-
-    assert [
-        "Pointwise",
-        "              Python    C++",
-        "      instr     time  instr",
-        "add  18,063  4.71 us    400  ████████████████ 2 calls",
-        "mul      ~1        –    100  ████",
-    ] == shown(table)
 
 
 def test_a_long_line_goes_on_where_it_began() -> None:

@@ -1,7 +1,6 @@
 """The definition file that models become."""
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from instruction_counts.sources.models.layers import (
     unique_layers,
 )
 from instruction_counts.sources.models.writer import definition_file, labels
+from tests.process import called
 from tests.sources.models.made import ADD, CONV, make_trace
 
 STRIDED = attrs.evolve(
@@ -47,17 +47,6 @@ def cases(tmp_path: Path, content: str) -> tuple[Case, ...]:
     return load(str(path))
 
 
-def backward_of(*layers: ModelLayer) -> ModelTrace:
-    """A model of layers whose inputs have a gradient."""
-    ready = [
-        attrs.evolve(
-            layer, inputs=tuple(attrs.evolve(tensor, needs_grad=True) for tensor in layer.inputs)
-        )
-        for layer in layers
-    ]
-    return make_trace("Net", *((layer, "") for layer in ready))
-
-
 def test_the_head_says_how_to_write_it_again() -> None:
     """As a command for the shell; models are called what their users like."""
     head = ast.get_docstring(ast.parse(written(make_trace('a"""b\\n"', (ADD, ""))))) or ""
@@ -71,11 +60,10 @@ def test_the_file_is_formatted(tmp_path: Path) -> None:
     path = tmp_path / "generated.py"
     path.write_text(written(*TRACES))
     config = Path(__file__).parents[3] / "pyproject.toml"
-    command = [sys.executable, "-m", "ruff", "format", "--config", str(config), "--diff", path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    ruff = [sys.executable, "-m", "ruff", "format", "--config", str(config), "--diff", str(path)]
+    done = called(ruff)
 
-    assert 0 == done.returncode
-    assert "" == done.stdout
+    assert (0, "") == (done.returncode, done.stdout)
 
 
 def test_each_layer_becomes_a_case_with_its_uses(tmp_path: Path) -> None:
@@ -104,8 +92,9 @@ def test_a_module_is_built_again(tmp_path: Path) -> None:
 def test_layers_and_models_are_made_on_the_cpu_and_moved(tmp_path: Path) -> None:
     """Inputs before they are strided or get a gradient, and the gradient of the output."""
     mode = TraceMode(backward=True, device="cuda")
-    content = written(*TRACES, backward_of(ADD), mode=mode)
-    made = cases(tmp_path, content)
+    inputs = tuple(attrs.evolve(tensor, needs_grad=True) for tensor in ADD.inputs)
+    backward = make_trace("Net", (attrs.evolve(ADD, inputs=inputs), ""))
+    made = cases(tmp_path, written(*TRACES, backward, mode=mode))
     code = "\n".join(case.timer_args.setup for case in made)
 
     assert {"cuda"} == {case.timer_args.device for case in made}

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import DataError
 from instruction_counts.sources.operators.catalogue import (
     Argument,
     PublicOperator,
@@ -64,18 +63,12 @@ def build(package: Path) -> Build:
     return Build("made", sys.executable, env={"PYTHONPATH": str(package.parent)})
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    """A cache of its own."""
-    return Cache(tmp_path / "cache")
-
-
 def imports(package: Path) -> int:
     """How often torch was imported."""
     return len((package / "imports").read_text())
 
 
-def test_schemas_are_those_of_aten_by_name(build: Build, cache: Cache) -> None:
+def test_schemas_are_those_of_aten_by_name(build: Build, tmp_path: Path) -> None:
     """Each once, with the types that torch itself tells apart, and what is written to."""
     arguments = (
         Argument("odd", "float", kwarg_only=True, has_default=True, default="inf"),
@@ -86,31 +79,21 @@ def test_schemas_are_those_of_aten_by_name(build: Build, cache: Cache) -> None:
     assert {
         "a": [Schema("a", "", (), ())],
         "add": [Schema("add", "out", arguments, ("Tensor",))],
-    } == load_schemas(build, cache)
+    } == load_schemas(build, Cache(tmp_path / "cache"))
 
 
-def test_each_torch_is_asked_once(build: Build, cache: Cache, package: Path) -> None:
+def test_each_torch_is_asked_once(build: Build, package: Path, tmp_path: Path) -> None:
     """And again if it was rebuilt in place, or has another environment: it may preload a library.
 
     Importing torch takes a second.
     """
+    cache = Cache(tmp_path / "cache")
     assert load_schemas(build, cache) == load_schemas(build, cache)
     assert 1 == imports(package)
     os.utime(package / "_C.so", ns=(1, 1))
     load_schemas(build, cache)
     load_schemas(Build("other", build.python, env={**build.env, "SOMETHING": "1"}), cache)
     assert 3 == imports(package)
-
-
-def test_a_refusal_is_not_kept(build: Build, cache: Cache, package: Path) -> None:
-    """What was mended is found."""
-    source = (package / "__init__.py").read_text()
-    (package / "__init__.py").write_text("raise OSError('no')")
-    with pytest.raises(DataError):
-        load_schemas(build, cache)
-    (package / "__init__.py").write_text(source)
-
-    assert 2 == len(load_schemas(build, cache))
 
 
 # Which of them have an entry

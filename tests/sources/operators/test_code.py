@@ -26,7 +26,6 @@ INDEXED = {"input": SQUARE, "index": SQUARE}
 @pytest.mark.parametrize(
     ("operator", "expected"),
     [
-        (entry("torch.neg"), "torch.neg(input)"),
         (entry("torch.zeros", {"size": (2, 3)}, inputs={}), "torch.zeros(size=[2, 3])"),
         (
             entry("torch.zeros", {"size": (2,)}, inputs={}, positional=("size",)),
@@ -136,7 +135,6 @@ TWO = {"inputs": {"input": SQUARE, "other": SQUARE}}
 @pytest.mark.parametrize(
     ("operator", "expected"),
     [
-        (entry("torch.neg"), "torch::neg(input)"),
         (entry("torch.fft.rfft"), "torch::fft_rfft(input)"),
         # The schema that the arguments fit, with defaults before the last that is given.
         (

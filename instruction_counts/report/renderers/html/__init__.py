@@ -77,10 +77,9 @@ def fragment(document: Document, most: int) -> str:
 
 
 def _cut(section: Table | Block, most: int) -> Table | Block:
-    hidden = len(section.rows) - most if isinstance(section, Table) else 0
-    if hidden <= 0 or isinstance(section, Block):
+    if isinstance(section, Block) or len(section.rows) <= most:
         return section
-    last = Row([f"and {hidden:,} more", *[""] * (len(section.columns) - 1)])
+    last = Row([f"and {len(section.rows) - most:,} more", *[""] * (len(section.columns) - 1)])
     return attrs.evolve(section, rows=(*section.rows[:most], last))
 
 

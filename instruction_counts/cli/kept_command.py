@@ -1,4 +1,4 @@
-"""``servers``: what stays ready for the next command, and how to end it."""
+"""``servers`` and ``cache``: what is kept on this machine for the next command, and its end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from instruction_counts.cli.help import Group
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.engines.warm.client import holders, told
 from instruction_counts.report.format import duration, size
+from instruction_counts.system.cache import Cache
 
 
 @click.group("servers", cls=Group)
@@ -43,3 +44,27 @@ def stop_servers() -> None:
     in_use = sum(not holder["idle_s"] for _, holder in found)
     later = f"; {in_use} when the command that uses it ends" if in_use else ""
     console.note(f"Stopped {len(found) - in_use}{later}.")
+
+
+@click.group("cache", cls=Group)
+def cache_command() -> None:
+    """Show or clear what is kept between runs: compiled C++, precompiled headers, environments."""
+
+
+@cache_command.command("show")
+def show() -> None:
+    """Show where the cache is, and what it contains."""
+    cache = Cache()
+    console.line(str(cache.root), style="bold")
+    for kind, sizes in cache.sizes().items():
+        total = f"{sum(sizes) / 2**20:,.0f} MiB"
+        entries = "entry  " if len(sizes) == 1 else "entries"
+        console.line(f"  {kind:<12} {len(sizes):>6,} {entries} {total:>12}")
+
+
+@cache_command.command("clear")
+def clear() -> None:
+    """Remove everything."""
+    cache = Cache()
+    cache.clear()
+    console.note(f"Cleared everything in {cache.root}")
