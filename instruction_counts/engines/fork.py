@@ -29,9 +29,9 @@ from instruction_counts.core.api import TORCH
 from instruction_counts.core.devices import CPU, CUDA
 from instruction_counts.core.runtimes import Artefact, runtime_of
 from instruction_counts.core.types import Language
+from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.executed import CudaCalls, Executed
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     BYTECODES,
     LEFT_RUNNING,
@@ -231,14 +231,22 @@ class ForkEngine:
         """A new process for a case, timed block by block; a socket at ``place`` leads to it.
 
         Raises:
-            WorkerError, ServerStartError, CompileError: there is none.
+            WorkerError, CompileError: there is none.
         """
         needs = self._needs_of(order)
         if needs != self._own:
             with self._other(needs).blocks(order, cores, place) as found:
                 yield found
             return
+        if self._start_failure is not None:
+            raise WorkerError(self._start_failure)
         attempt = _Attempt(order, cores)
+        try:
+            self._times.warm_up()
+        except ServerStartError as error:  # the other build's may start
+            title = f'the server of build "{self._facts.build.name}"'
+            self._start_failure = Failure(FailureKind.REFUSED, f"{title} does not start: {error}")
+            raise WorkerError(self._start_failure) from error
         attempt.files = self._files(attempt)
 
         def run(place: Path) -> None:

@@ -1,17 +1,19 @@
 """What becomes of the fork engine where it cannot be made, or its servers cannot be kept."""
 
-import tempfile
+import contextlib
 from pathlib import Path
 
 import pytest
 
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.system.cache import Cache
-from tests.fakes import FACTS
+from instruction_counts.system.worker_process import WorkerError
+from tests.fakes import BUILD, FACTS, make_case
 from tests.small_disk import small_disk
 
 
@@ -28,15 +30,21 @@ class LibrariesAt(Compiler):
         return self.place
 
 
+def folders_in_use() -> set[Path]:
+    """The private folders that this process holds open, which others' are not."""
+    descriptors = Path("/proc/self/fd").iterdir()
+    opened = {path.readlink() for path in descriptors if path.is_symlink()}
+    return {path for path in opened if path.name.startswith("instruction-counts.")}
+
+
 def test_an_engine_that_cannot_be_made_leaves_no_folder() -> None:
     """Neither of its own nor for its servers."""
-    before = set(Path(tempfile.gettempdir()).glob("instruction-counts.*"))
+    before = folders_in_use()
     profile = Profile(keeps_servers=False)
     with pytest.raises(FileNotFoundError):
         ForkEngine(FACTS, LibrariesAt(Path("/nowhere/library")), profile, lambda _: None)
-    after = set(Path(tempfile.gettempdir()).glob("instruction-counts.*"))
 
-    assert set() == after - before
+    assert before == folders_in_use()
 
 
 def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
@@ -54,3 +62,14 @@ def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
     assert 1 == len(told)
     assert told[0].startswith("Servers cannot be kept for the next command: ")
     assert "No space left on device" in told[0]
+
+
+def test_a_server_that_does_not_start_is_named_by_its_build(tmp_path: Path) -> None:
+    """Two builds are timed in turns, and that of the other one may start."""
+    profile = Profile(keeps_servers=False)
+    engine = ForkEngine(FACTS, LibrariesAt(Path(__file__)), profile, lambda _: None)
+    order = WorkOrder(make_case("add"), BUILD, 10.0)
+    expected = 'the server of build "default" does not start: '
+    with contextlib.closing(engine), pytest.raises(WorkerError, match=f"^{expected}"):  # noqa: SIM117
+        with engine.blocks(order, (0,), tmp_path / "socket"):
+            pass

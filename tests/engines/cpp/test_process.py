@@ -23,9 +23,13 @@ def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> No
     """Nobody else knows of it: it runs in a session of its own, which Ctrl-C does not reach."""
     compiler = executable(tmp_path / "g++", HANGING)
     commands = CompilerProcesses(os.environ, timeout_s=600)
+    own, child = tmp_path / "own", tmp_path / "child"
+
+    def has_text(path: Path) -> bool:
+        return path.exists() and path.stat().st_size > 0
 
     def interrupt() -> None:
-        while not (tmp_path / "own").exists() or not commands._running:
+        while not (all(map(has_text, (own, child))) and commands._running):
             time.sleep(0.01)
         time.sleep(0.2)  # until it is waited for
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -38,8 +42,8 @@ def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> No
     thread.join()
     signal.signal(signal.SIGINT, before)
 
-    assert ends_soon(int((tmp_path / "own").read_text()))
-    assert ends_soon(int((tmp_path / "child").read_text()))
+    assert ends_soon(int(own.read_text()))
+    assert ends_soon(int(child.read_text()))
 
 
 def test_long_output_keeps_its_end() -> None:

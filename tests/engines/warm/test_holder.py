@@ -22,7 +22,7 @@ from instruction_counts.system.worker_process import WorkerProcess
 from tests.engines.test_fork_server import HELLO, LOOP, READY, task
 from tests.fakes import FACTS
 from tests.small_disk import fill, small_disk
-from tests.waiting import comes_true, is_running, is_stopped
+from tests.waiting import comes_true, ends_soon, is_stopped
 
 HOLD: TypeAlias = Callable[..., Path]
 WATCHED = "a module of the build"
@@ -89,6 +89,12 @@ def run(place: Path, stmt: str) -> dict[str, Any]:
     return asked(place, "run", task=task(stmt), timeout_s=60, files={}, made={})
 
 
+def server_of(place: Path) -> int:
+    """The process of the server, from a case."""
+    found: int = run(place, 'answer["server"] = os.getppid()')["answer"]["server"]
+    return found
+
+
 @contextlib.contextmanager
 def attended(place: Path) -> Iterator[dict[str, Any]]:
     """Use a holder, and what it said."""
@@ -106,9 +112,7 @@ def test_commands_that_follow_each_other_use_one_server(hold: HOLD) -> None:
     """It is started by the first."""
     place = hold()
 
-    servers = [run(place, 'answer["server"] = os.getppid()')["answer"]["server"] for _ in range(2)]
-
-    assert servers[0] == servers[1]
+    assert server_of(place) == server_of(place)
 
 
 def test_what_is_ready_is_told(hold: HOLD) -> None:
@@ -167,37 +171,28 @@ def test_a_case_ends_when_nobody_waits_for_it(hold: HOLD, tmp_path: Path) -> Non
         channel.send(connection, {"do": "run", **which, **request})
         assert comes_true(lambda: said.exists() and said.read_text())
 
-    assert comes_true(lambda: not is_running(int(said.read_text())))
-
-
-def test_what_nobody_uses_ends(hold: HOLD) -> None:
-    """Its servers, too."""
-    place = hold(keep_s=0.1)
-
-    server = run(place, 'answer["server"] = os.getppid()')["answer"]["server"]
-
-    assert ends(place)
-    assert comes_true(lambda: not is_running(server))
+    assert ends_soon(int(said.read_text()))
 
 
 def test_who_asks_what_there_is_keeps_nothing(hold: HOLD) -> None:
     """A list of servers is no use of one."""
-    place = hold(keep_s=1)
+    place = hold(keep_s=3)
     run(place, "pass")
 
     assert comes_true(lambda: told(place, "status")["idle_s"] > 0.5)
     assert ends(place)
 
 
-def test_what_is_no_request_keeps_nothing(hold: HOLD) -> None:
-    """Its connection is one that has ended."""
-    place = hold(keep_s=0.1)
-    run(place, "pass")
+def test_what_nobody_uses_ends(hold: HOLD) -> None:
+    """Its servers, too; what is no request keeps nothing, since its connection has ended."""
+    place = hold(keep_s=1)
     with channel.connected(place) as connection:
         connection.sendall(b"what?\n")
         assert b"" == connection.recv(1)
+    server = server_of(place)
 
     assert ends(place)
+    assert ends_soon(server)
 
 
 def test_what_is_used_stays(hold: HOLD) -> None:
@@ -266,11 +261,11 @@ def test_a_full_disk_costs_what_was_asked_for_meanwhile(hold: HOLD, tmp_path: Pa
     """The reason is told, and the same server goes on when there is room."""
     with small_disk(tmp_path / "work" / "times", "1m") as disk:
         place = hold()
-        before = run(place, 'answer["server"] = os.getppid()')["answer"]["server"]
+        before = server_of(place)
         filler = fill(disk)
         failed = run(place, "pass")
         filler.unlink()
-        after = run(place, 'answer["server"] = os.getppid()')["answer"]["server"]
+        after = server_of(place)
 
     assert "failed" == failed["status"]
     assert "No space left on device" in failed["failure"]["message"]
