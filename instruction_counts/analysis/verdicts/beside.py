@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 import attrs
 
-from instruction_counts.domain.cycles import EstimatedCycles
-from instruction_counts.domain.outcomes import Output, TensorValue, Times
-from instruction_counts.domain.paired import LEAST_DIFFERENCE, PairedTimes
+from instruction_counts.domain.outcomes import EstimatedCycles, Output, TensorValue, Times
+from instruction_counts.domain.paired import LEAST_DIFFERENCE, PairedTimes, RatioInterval
 from instruction_counts.domain.records import Record
 
 
@@ -73,12 +72,17 @@ class TimeChange:
 
     @property
     def reason(self) -> str:
-        """Why it cannot be told, or by how much: ``+1.31% ± 0.42%``."""
+        """Why it cannot be told, or by how much: ``+1.31% ± 0.42%``.
+
+        Of several pairs of servers with both ends, as their mean is not in the middle.
+        """
         paired = self.paired
         if paired is not None and paired.interval is None:
             lost = f"{paired.disturbances.total} of {paired.pairs} pairs of blocks were disturbed"
             return f"{lost}, and {'1 round is' if paired.ratios else 'none is'} left"
         change = f"{self.relative:+.2%} ± {self.half_width:.2%}"
+        if paired is not None and paired.again:
+            change = f"{self.relative:+.2%}, {self.low - 1:+.2%} to {self.high - 1:+.2%}"
         if paired is None or paired.direction or not (paired.again or paired.is_unconfirmed):
             return change
         what = "have not confirmed it" if paired.is_unconfirmed else "find something else"
@@ -96,10 +100,9 @@ def _in_turns(base: Record, new: Record) -> TimeChange | None:
     paired = new.outcome.paired
     if paired is None or paired != base.outcome.paired or (base.build, new.build) != paired.builds:
         return None
-    interval, times = paired.interval, (base.outcome.times, new.outcome.times)
+    times = base.outcome.times, new.outcome.times
     base_s, new_s = (found.median_s if found else 0.0 for found in times)
-    if interval is None:
-        return TimeChange(base_s, new_s, 1.0, 0.0, math.inf, paired)
+    interval = paired.interval or RatioInterval(1.0, 0.0, math.inf)
     return TimeChange(base_s, new_s, interval.ratio, interval.low, interval.high, paired)
 
 
