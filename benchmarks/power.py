@@ -1,6 +1,6 @@
 """What times in turns find, and what they wrongly report: builds with a known slow-down.
 
-    make bench-power      (an hour and a half; --trials 8 takes a fifth, --minutes 20 what it says)
+    make bench-power      (an hour and a half; --trials 8 takes a fifth)
 
 Ten cases call a function that spins, in the base not at all, in each new build for a known share of
 what the case takes. A build without any slow-down is the test for false alarms. Both ways of timing
