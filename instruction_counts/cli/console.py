@@ -108,7 +108,7 @@ class _LiveProgress:
             self._bars.update(self._task, case=event.order.title)
             return
         outcome = event.outcome
-        if outcome.status.value in {"failed", "timeout"}:
+        if outcome.status.is_failure:
             self._failed += 1
             reason = f": {outcome.failure.summary}" if outcome.failure is not None else ""
             text = f"{outcome.status.value}  {event.order.title}{reason}"

@@ -23,6 +23,11 @@ class Status(enum.Enum):
     TIMEOUT = "timeout"
     SKIPPED = "skipped"
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether it was measured, and has no result."""
+        return self in {Status.FAILED, Status.TIMEOUT}
+
 
 class FailureKind(enum.Enum):
     """Where a failure comes from; only the last three may pass on another try."""

@@ -10,7 +10,6 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import BYTECODES, OF_CUDA, OPERATOR_CALLS, Amounts
-from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
@@ -102,7 +101,7 @@ def _kept(was: BaselineCase, record: Record) -> BaselineCase:
 def _counted(side: Side) -> dict[CaseKey, Record]:
     counted, failed, negative = {}, [], []
     for key, record in side.records.items():
-        if record.outcome.status in {Status.FAILED, Status.TIMEOUT}:
+        if record.outcome.status.is_failure:
             failed.append(key.title)
         if (instructions := record.outcome.instructions) is not None:
             counted[key] = record

@@ -205,10 +205,10 @@ class BaselineCase(CaseKey):
             definition_hash=record.definition_hash,
             instructions=count,
             exact=counted.exact,
-            spread=min(count, max(counted.spread, math.ceil(fresh * count))),
+            spread=min(count, max(counted.spread, _share_of(count, fresh))),
             metrics=Amounts({n: v for n, v in record.outcome.metrics.items() if n in kept}),
             layouts=max((noise.layouts for noise in seen), default=0),
-            layout_spread=math.ceil(moved * count),
+            layout_spread=_share_of(count, moved),
             layers=layer_counts(record),
             executed=KeptExecution.of(record.outcome.executed),
         )
@@ -254,6 +254,11 @@ class BaselineCase(CaseKey):
     @property
     def _instructions(self) -> Instructions:
         return Instructions(self.instructions, self.exact, (), self.spread)
+
+
+def _share_of(count: int, share: float) -> int:
+    """In instructions, rounded up; what was made a share of them before becomes no more."""
+    return math.ceil(round(share * count, 6))
 
 
 @attrs.frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from instruction_counts.domain.outcomes import Instructions, Times
@@ -54,7 +55,9 @@ def _in_unit(amount: float, units: Sequence[tuple[float, str]]) -> str:
 
 
 def relative(fraction: float) -> str:
-    """A change as a percentage: ``+4.52%``."""
+    """A change as a percentage: ``+4.52%``; of nothing there is none."""
+    if math.isinf(fraction):
+        return "from 0"
     return f"{fraction:+.2%}" if fraction else "0%"
 
 

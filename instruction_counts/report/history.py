@@ -34,7 +34,7 @@ from instruction_counts.report.document import (
     records_table,
 )
 from instruction_counts.report.document import Series as Drawn
-from instruction_counts.report.format import plural
+from instruction_counts.report.format import plural, relative
 from instruction_counts.session.bisecting import Found, FoundChange
 from instruction_counts.session.watch_state import Step as WatchStep
 
@@ -91,8 +91,8 @@ def _title_of_point(point: StoredCount) -> str:
 
 def _change(base: int, new: int) -> str:
     """``9,185 → 10,168  +983, +10.70%``."""
-    relative = f", {(new - base) / base:+.2%}" if base else ""
-    return f"{base:,} → {new:,}  {new - base:+,}{relative}"
+    share = f", {(new - base) / base:+.2%}" if base else ""
+    return f"{base:,} → {new:,}  {new - base:+,}{share}"
 
 
 def _plot_lines(series: Series, said: StepTexts) -> Iterator[Line]:
@@ -186,7 +186,7 @@ def _remarks(segment: Segment, place: int) -> Iterator[str]:
         yield _CHANGED
     for step in segment.steps:
         if step.after == place:
-            yield f"{step.change:+,} {step.relative:+.2%}"
+            yield f"{step.change:+,} {relative(step.relative)}"
 
 
 def series_data(series: Series, said: StepTexts) -> dict[str, Any]:

@@ -57,8 +57,8 @@ def _summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
             f"{language.value}: {same} of {len(mine)} repeat to the instruction"
             f" (noise of the others: {worst}); windows agree in {agree}"
         )
-        if any(case.layouts for case in mine):
-            spreads = [case.layout_spread for case in mine]
+        spreads = [case.layout_spread for case in mine if case.layouts and case.floor is not None]
+        if spreads:
             shares = ", ".join(
                 f"{share(sum(spread <= limit for spread in spreads) / len(spreads))} within {name}"
                 for limit, name in _LIMITS.items()

@@ -318,7 +318,7 @@ class Site:
             **self._named(build),
             "started_at": build.started_at,
             "cases": len(build.cases),
-            "failed": sum(bool(point.failure) for point in build.points),
+            "failed": sum(point.status.is_failure for point in build.points),
             "tally": {},
             "mean_change": None,
             "causes": [],

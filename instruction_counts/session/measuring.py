@@ -119,8 +119,7 @@ class MeasuredRun:
     @property
     def has_failed_cases(self) -> bool:
         """Whether a case that was ordered failed or took too long."""
-        failed = {Status.FAILED, Status.TIMEOUT}
-        return any(record.outcome.status in failed for record in self.ordered)
+        return any(record.outcome.status.is_failure for record in self.ordered)
 
     def finished(self) -> Self:
         """The same, unless it was interrupted, which raises `KeyboardInterrupt` once more."""

@@ -51,7 +51,6 @@ _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
 _BEHIND = 2**62
 """Where a record stands until the order of all is known: behind those before it."""
-_FAILED = (Status.FAILED, Status.TIMEOUT)
 
 
 class Store:
@@ -225,7 +224,9 @@ class Store:
             named = _tags(connection)
             of_run, digests = outcomes.c.run_id, func.count(outcomes.c.case_digest.distinct())
             number = select(of_run, digests).group_by(of_run)
-            is_failed = outcomes.c.status.in_([status.value for status in _FAILED])
+            is_failed = outcomes.c.status.in_(
+                [status.value for status in Status if status.is_failure]
+            )
             cases, failed = (
                 {run_id: cases for run_id, cases in connection.execute(asked)}  # noqa: C416 - rows
                 for asked in (number, number.where(is_failed))

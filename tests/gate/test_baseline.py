@@ -279,6 +279,8 @@ def test_a_check_names_what_is_executed_that_was_not(
     [
         # In instructions, rounded up.
         (counted(1000, spread=2), [Noise(0.0031, 0.0, 0), Noise(0.0, 0.0125, 4)], (4, 4, 13)),
+        # A baseline that accepts its own case stays as it is.
+        (counted(25), [Noise(0.0, 7 / 25, 2)], (0, 2, 7)),
         # No more than the count, so that it can be read, whatever disturbed a window.
         (counted(50, spread=8_000), [Noise(1.0, 1.0, 4)], (50, 4, 50)),
     ],

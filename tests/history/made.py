@@ -21,9 +21,12 @@ def outcome_of(count: int | None) -> Outcome:
     return counted(count, {name: cost for name, cost in spent.items() if cost > 0})
 
 
-def run_of_cases(counts: Mapping[str, int | None], day: int) -> Run:
+def run_of_cases(counts: Mapping[str, int | Outcome | None], day: int) -> Run:
     """A run on a day of 2026, of a build of its own; the counts by label."""
-    outcomes = {label: outcome_of(count) for label, count in counts.items()}
+    outcomes = {
+        label: count if isinstance(count, Outcome) else outcome_of(count)
+        for label, count in counts.items()
+    }
     build = attrs.evolve(FINGERPRINT, torch_git=f"{day:08x}")
     started_at = f"2026-01-{day:02}T05:00:00+00:00"
     return builders.run_of(outcomes, builds={"default": build}, started_at=started_at)

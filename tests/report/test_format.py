@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+import math
+
 import attrs
 import pytest
 
@@ -21,6 +23,11 @@ from instruction_counts.report import format as fmt
 def test_durations_have_three_digits_and_a_unit(seconds: float, expected: str) -> None:
     """The unit in which they are at least one, after rounding."""
     assert expected == fmt.duration(seconds)
+
+
+def test_a_change_from_nothing_has_no_percentage() -> None:
+    """It would be infinite."""
+    assert "from 0" == fmt.relative(math.inf)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_layouts_are_summed_up_by_their_spread() -> None:
     """As many as there were, with the one that is measured in."""
     layouts = [(10_000, 10_000), (10_000, 9_999), (10_000, 9_996), (10_000, 9_900)]
     noises = [noise(10_000, 10_000, layouts=counts) for counts in layouts]
+    noises.append(noise(None, None, layouts=(None, None)))  # nothing is known of it
 
     assert (
         "  over 3 layouts: 25.0% within 0, 50.0% within 0.01%, 75.0% within 0.05%, "

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.site import Site
 from instruction_counts.session.histories import causes_of
@@ -17,9 +18,10 @@ from instruction_counts.storage.store import Store
 from tests.history.made import run_of_cases
 
 ATOM = "{http://www.w3.org/2005/Atom}"
-COUNTS = (
+SKIPPED = Outcome(Status.SKIPPED, failure=Failure(FailureKind.REFUSED, "no time was left"))
+COUNTS: tuple[dict[str, int | Outcome | None], ...] = (
     {"add": 1000, "<mul>": 1000},
-    {"add": 1000, "<mul>": 1000},
+    {"add": 1000, "<mul>": SKIPPED},
     {"add": 1300, "<mul>": None},
     {"add": 1300, "<mul>": 1000},
 )
@@ -42,7 +44,7 @@ def files_of(store: Store, remembered: Callable[..., Any] = lambda _, make: make
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Four builds of two cases; one case has a step in the third, the other fails there."""
+    """Four builds of two cases; one has a step in the third, where the other fails."""
     with Store(tmp_path_factory.mktemp("site") / "runs.db") as found:
         for day, counts in enumerate(COUNTS, 1):
             found.import_run(run_of_cases(counts, day))
@@ -61,6 +63,7 @@ def test_the_overview_says_what_is_new(files: dict[str, str]) -> None:
     (step,) = data["steps"]
 
     assert ["run 4", "run 3", "run 2", "run 1"] == [build["build"] for build in data["builds"]]
+    assert [0, 1, 0, 0] == [build["failed"] for build in data["builds"]]
     assert [None, "builds/run-2.html"] == [build["build_page"] for build in data["builds"][:1:-1]]
     assert (1000, 1300, "run 2", "run 3") == tuple(
         step[name] for name in ("base", "new", "before", "build")

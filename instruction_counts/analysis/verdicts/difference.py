@@ -371,7 +371,7 @@ def _without_counts(
     if new is None:
         return Verdict.MISSING, Reason.ONLY_IN_BASE
     outcomes = base.outcome, new.outcome
-    failed = [outcome.status in {Status.FAILED, Status.TIMEOUT} for outcome in outcomes]
+    failed = [outcome.status.is_failure for outcome in outcomes]
     if any(failed):
         one = Reason.FAILED_IN_BASE if failed[0] else Reason.FAILED_IN_NEW
         return Verdict.FAILED, Reason.FAILED_IN_BOTH if all(failed) else one
