@@ -125,9 +125,9 @@ class WorkFolder:
     it is the first that is free. A lock on the folder says that its process lives.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path | None = None) -> None:
         for number in itertools.count():
-            self.path = Path(_root()) / f"{_WORK_PREFIX}{number:08}"
+            self.path = (root or Path(_root())) / f"{_WORK_PREFIX}{number:08}"
             with contextlib.suppress(FileExistsError):
                 self.path.mkdir(mode=0o700)
                 # Until it is locked, another process may sweep it, and a third one take the name.

@@ -155,8 +155,10 @@ def together(shapes: Mapping[str, Sequence[T]]) -> tuple[dict[str, T], ...]:
     """Which shapes go together, or dtypes: those at one position; a single one goes with all.
 
     Raises:
-        UsageError: two inputs have several shapes each, and not as many.
+        UsageError: an input has none, or two have several shapes each, and not as many.
     """
+    if without := [name for name, several in shapes.items() if not several]:
+        raise UsageError(f"{without[0]} has no shape", "Give it one, or leave it out.")
     lengths = {name: len(several) for name, several in shapes.items() if len(several) > 1}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{number} of {name}" for name, number in lengths.items())

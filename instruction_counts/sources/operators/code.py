@@ -260,6 +260,8 @@ def _cpp_value(value: Any, kind: str) -> str:  # noqa: PLR0911 - one for each ki
             return CPP_DTYPES[name]
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY"}[repr(value)]
     if kind == "float" or isinstance(value, float):
-        return {math.inf: "INFINITY", -math.inf: "-INFINITY"}.get(value, repr(float(value)))
+        return repr(float(value))
     return str(value)

@@ -71,11 +71,13 @@ def test_shapes_that_the_operator_cannot_have_are_refused(
 
 
 def test_shapes_of_several_inputs_go_together_one_by_one() -> None:
-    """A single one goes with all; two of one and three of the other are refused."""
+    """A single one goes with all; two of one and three of the other are refused, and none."""
     found = together({"a": [(1,), (2,)], "b": [(3,), (4,)], "c": [(5,)]})
     assert found == ({"a": (1,), "b": (3,), "c": (5,)}, {"a": (2,), "b": (4,), "c": (5,)})
     with pytest.raises(UsageError, match=r"^Shapes are paired up.* 2 of a, 3 of b"):
         together({"a": [(1,), (2,)], "b": [(3,), (4,), (5,)]})
+    with pytest.raises(UsageError, match=r"^b has no shape"):
+        together({"a": [(1,)], "b": []})
 
 
 @pytest.mark.parametrize(("dim", "high"), [(0, 5), (1, 2), (-1, 2)])
