@@ -35,12 +35,14 @@ from instruction_counts.api.arguments import (
     definitions_of,
     effect_of,
     given_side,
+    number_of,
     selection_of,
     side,
 )
 from instruction_counts.api.session import Session, StatementOptions, compare, measure
 from instruction_counts.api.values import (
     Bisected,
+    Check,
     Comparison,
     Explained,
     History,
@@ -69,7 +71,7 @@ from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from instruction_counts.session.bisecting import find_changes
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.checking import Check, accept_run, check_side
+from instruction_counts.session.checking import accept_run, check_side
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.histories import history_of
@@ -191,6 +193,9 @@ def check(
 
     Returns:
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
+
+    Raises:
+        UsageError: nothing was compared, which is not to pass, and as for `compare`.
     """
     cases = definitions_of(definitions), selection_of(**select)
     how = ComparisonRequest(*cases, settings, layouts=layouts, stores=db is not None)
@@ -203,7 +208,9 @@ def check(
         )
     if found.interrupted:
         raise KeyboardInterrupt
-    return found
+    found.require_comparison()
+    compared = as_kind(Comparison, found.comparison)
+    return as_kind(Check, attrs.evolve(found, comparison=compared))
 
 
 def explain(
@@ -260,7 +267,10 @@ def history(
     narrowed = (tags,) if isinstance(tags, str) else tuple(tags)
     with Store(db, must_exist=True) as store:
         found = history_of(
-            *(selection_of(only), store), last=last, tags=narrowed, min_effect=effect_of(min_effect)
+            *(selection_of(only), store),
+            last=number_of("last", last, 1),
+            tags=narrowed,
+            min_effect=effect_of(min_effect),
         )
     return as_kind(History, found)
 

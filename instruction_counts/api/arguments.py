@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
@@ -10,6 +11,7 @@ import attrs
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import named_builds
+from instruction_counts.core.errors import quoted
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
@@ -39,18 +41,42 @@ class _Given:
 
 
 def definitions_of(given: Cases) -> Definitions:
-    """The cases, or where they are defined."""
-    if isinstance(given, str | Path):
+    """The cases, or where they are defined.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if isinstance(given, str | Path) and str(given):
         return str(given)
     if isinstance(given, Mapping):
         return _Given(materialize(flatten(given)))
-    if isinstance(given, Case):
-        return _Given((given,))
-    return _Given(tuple(given)) if isinstance(given, Iterable) else given
+    cases: tuple[Any, ...] = (given,)
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        cases = tuple(given)
+    elif not isinstance(given, str | Path | Case) and hasattr(given, "cases"):
+        return given
+    if all(isinstance(case, Case) for case in cases):
+        return _Given(cases)
+    raise _wrong("definitions", given, "labels with what is measured, or a file or module")
+
+
+def number_of(name: str, given: Any, least: int) -> int | None:
+    """A whole number that may be None.
+
+    Raises:
+        UsageError: it is something else, or smaller.
+    """
+    if given is not None and (type(given) is not int or given < least):
+        raise _wrong(name, given, f"a whole number of at least {least}, or None")
+    return given
+
+
+def _wrong(name: str, given: object, expected: str) -> UsageError:
+    return UsageError(f"{name}: {quoted(reprlib.repr(given))}", f"Expected: {expected}.")
 
 
 Texts: TypeAlias = str | Sequence[str]
-StoredLike: TypeAlias = "str | Path | Run | Side"
+StoredLike: TypeAlias = "str | int | Path | Run | Side"
 """A run of one build, a side of a comparison (see `side`), a result file, or the number or tag of a
 stored run (``RUN:BUILD`` where it has several builds)."""
 SideLike: TypeAlias = "StoredLike | Build"
@@ -105,7 +131,8 @@ def comparison_request(
         UsageError: an argument cannot be read.
     """
     select: Any = {"min_effect": str(MIN_EFFECT), "layouts": None, **how}
-    figures = effect_of(select.pop("min_effect")), select.pop("layouts")
+    layouts = number_of("layouts", select.pop("layouts"), 0)
+    figures = effect_of(select.pop("min_effect")), layouts
     return ComparisonRequest(
         definitions_of(definitions), selection_of(**select), settings, *figures
     )
@@ -124,7 +151,10 @@ def mode_of(kind: str, modes: type[Mode], name: str) -> str:
 
 
 def _texts(given: Texts) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    texts = (given,) if isinstance(given, str) else given
+    if not (isinstance(texts, Iterable) and all(isinstance(text, str) for text in texts)):
+        raise _wrong("a selection", given, "a text or several")
+    return tuple(texts)
 
 
 def builds_of(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
@@ -143,7 +173,7 @@ def effect_of(given: str) -> Effect:
         UsageError: a text cannot be read.
     """
     try:
-        return Effect.parse(given)
+        return Effect.parse(str(given))
     except ValueError as error:
         raise UsageError(f"min_effect={given!r}", str(error)) from error
 
@@ -169,7 +199,15 @@ def side(run: Run, build: str | None = None, title: str = "") -> Side:
 
 
 def given_side(given: SideLike) -> str | Side | Build:
-    """A side as a value, to be measured, or the text that names a file or a stored run."""
+    """A side as a value, to be measured, or the text that names a file or a stored run.
+
+    Raises:
+        UsageError: it is something else.
+    """
     if isinstance(given, Run):
         return side(given)
-    return str(given) if isinstance(given, Path) else given
+    if isinstance(given, str | Path | int):
+        return str(given)
+    if isinstance(given, Side | Build):
+        return given
+    raise _wrong("a side", given, "a run, a build, a file, or the number or tag of a stored run")

@@ -3,13 +3,17 @@
 Plain data become an expression. Functions and classes of the program itself come with their source,
 those of other modules by an import. Everything else, such as a tensor or a model, is saved by
 ``torch.save`` in a private folder of ours, and loaded by the build in the process that measures:
-nothing that was pickled is ever loaded by this program.
+nothing that was pickled is ever loaded by this program. Values that share something, as a model and
+its optimizer share parameters, go into one file, and share it there, too.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dis
+import enum
+import functools
 import hashlib
 import inspect
 import io
@@ -33,6 +37,10 @@ _OWN = "values_of_the_program"
 """The name in ``sys.modules`` under which a saved value finds the classes of the program."""
 _REMEDY = "Make it in the setup."
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
+_DEFINED: tuple[type[Any], ...] = (types.FunctionType, type, type(functools.cache(len)))
+"""What has a definition in a program."""
+_FIXED = (types.BuiltinFunctionType, enum.Enum, tuple, frozenset, str, bytes)
+"""What values may share without any difference."""
 
 
 def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder: Path) -> str:
@@ -45,9 +53,14 @@ def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder:
         UsageError: a value cannot be passed; the error names the variable, its type and the reason.
     """
     made = {name for name, is_read in _names(_compiled(setup)) if not is_read}
+    needed = [*_needed(setup), *(chain for stmt in stmts for chain in _needed(stmt, made))]
     passed = _Passed(folder)
-    for chain in (*_needed(setup), *(chain for stmt in stmts for chain in _needed(stmt, made))):
+    for chain in needed:
         passed.add(chain, values)
+    if "torch" in sys.modules and (together := passed.together()):
+        passed = _Passed(folder, together)
+        for chain in needed:
+            passed.add(chain, values)
     return "\n".join([*dict.fromkeys(passed.imports), *passed.lines])
 
 
@@ -91,9 +104,15 @@ class _Passed:
     """The code for variables, as it grows."""
 
     folder: Path
+    _together: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    """By name, the values by name that are saved with this one."""
     imports: list[str] = attrs.field(factory=list)
     lines: list[str] = attrs.field(factory=list)
     """Each needs only what comes before it."""
+    _parts: dict[str, set[object]] = attrs.field(factory=dict)
+    """By name, the ``id`` of what a value consists of and could share, and memory of tensors."""
+    _alive: list[object] = attrs.field(factory=list)
+    """While it is there, nothing else gets its ``id``."""
     _names: dict[int, str] = attrs.field(factory=dict)
     """By the ``id`` of a value, the first name that it has."""
     _values: dict[str, Any] = attrs.field(factory=dict)
@@ -122,47 +141,97 @@ class _Passed:
         elif self._values[name] is not value:
             raise UsageError(f'two values are called "{name}"', "Rename one of them.")
 
+    def together(self) -> dict[str, dict[str, Any]]:
+        """By name, what has to be saved as one, because it shares something that can change."""
+        groups: list[tuple[list[str], set[object]]] = []
+        for name, parts in self._parts.items():
+            shares = [group for group in groups if group[1] & parts]
+            names = [each for group in shares for each in group[0]]
+            groups = [group for group in groups if group not in shares]
+            groups.append(([*names, name], parts.union(*(group[1] for group in shares))))
+        several = [names for names, _ in groups if len(names) > 1]
+        return {
+            name: {each: self._values[each] for each in names}
+            for names in several
+            for name in names
+        }
+
     def _add_value(self, name: str, value: Any, scope: Mapping[str, Any]) -> None:
+        is_definition = isinstance(value, _DEFINED)
+        is_own = is_definition and _is_own(value, scope)
+        first = getattr(value, "__name__", name)
+        if is_own and name != first and scope.get(first) is value:
+            self.add(first, scope)
+            self.lines.append(f"{name} = {first}")
+            return
         known = self._names.setdefault(id(value), name)
-        is_definition = isinstance(value, types.FunctionType | type)
         if known != name and type(value) not in _ATOMS:
             self.lines.append(f"{name} = {known}")
-        elif is_definition and _is_own(value, scope):
-            source = _source(value)
+        elif is_own:
+            source = _source(value, name)
             for chain in _needed(source):
                 self.add(chain, getattr(inspect.unwrap(value), "__globals__", scope))
             self.lines.append(source)
-            if name != value.__name__:
-                self.lines.append(f"{name} = {value.__name__}")
         elif is_definition and value.__qualname__.isidentifier():
             self.imports.append(f"from {value.__module__} import {value.__name__} as {name}")
+        elif name in self._together:
+            values = self._together[name]
+            self._values |= values
+            self._names |= {id(each): key for key, each in values.items()}
+            self.lines.append(
+                f"{', '.join(values)} = {self._loaded(name, (*values.values(),), scope)}"
+            )
         else:
-            self.lines.append(f"{name} = {self._expression(value, scope)}")
+            self.lines.append(f"{name} = {self._expression(name, value, scope)}")
 
-    def _expression(self, value: Any, scope: Mapping[str, Any]) -> str:
+    def _expression(self, name: str, value: Any, scope: Mapping[str, Any]) -> str:
         try:
             plain = _plain(value)
             if len(plain) <= MAX_INLINE:
+                self._parts[name] = set(_containers(value))
                 return plain
         except (ValueError, RecursionError):
             pass
-        torch = sys.modules.get("torch")
+        return self._loaded(name, value, scope)
+
+    def _loaded(self, name: str, value: Any, scope: Mapping[str, Any]) -> str:
+        """An expression that loads what is saved here."""
+        torch: Any = sys.modules.get("torch")
         if torch is None:
-            raise ValueError("without torch imported, only plain data can be.")
-        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
-            raise ValueError("it has a graph (grad_fn). Pass its detach().")
-        own = self
+            raise ValueError(
+                f"without torch imported, only plain data can be, up to {MAX_INLINE:,} characters."
+            )
+        own, picklers = self, list[Any]()
+        parts: set[object] = set()
 
         class Pickler(pickle.Pickler):
             """Lets classes and functions of the program be found in the setup."""
 
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                picklers.append(self)
+
             def reducer_override(self, found: Any) -> Any:
-                if isinstance(found, types.FunctionType | type) and _is_own(found, scope):
-                    return own.found_there(found, scope)
-                return _without_autograd(torch, found)
+                if isinstance(found, _DEFINED):
+                    return (
+                        own.found_there(found, scope) if _is_own(found, scope) else NotImplemented
+                    )
+                if not isinstance(found, torch.Tensor):
+                    return NotImplemented
+                parts.update(_memory(torch, found))
+                return _reduced(torch, found)
 
         stream = io.BytesIO()
         torch.save(value, stream, types.SimpleNamespace(__name__="pickle", Pickler=Pickler))
+        memos = [pickler.memo.copy() for pickler in picklers]
+        self._alive += memos
+        fixed = (*_DEFINED, *_FIXED, torch.dtype, torch.layout, torch.device)
+        self._parts[name] = parts | {
+            key
+            for memo in memos
+            for key, (_, found) in memo.items()
+            if not isinstance(found, fixed)
+        }
         content = stream.getvalue()
         path = self.folder / f"{hashlib.sha256(content).hexdigest()[:16]}.pt"
         path.write_bytes(content)
@@ -173,7 +242,9 @@ class _Passed:
         name = value.__name__
         if name not in self._classes:
             if scope.get(name) is not value:
-                raise ValueError(f"{name} was defined again since it was made.")
+                raise ValueError(
+                    f"{name} was defined again since then, or not at the top of a cell or file."
+                )
             self._classes.add(name)
             self.add(name, scope)
             place = f"__import__('sys').modules.setdefault('{_OWN}', __import__('types')"
@@ -186,36 +257,87 @@ def _is_own(value: Any, scope: Mapping[str, Any]) -> bool:
     return value.__module__ in {"__main__", scope.get("__name__")}
 
 
-def _without_autograd(torch: Any, value: Any) -> Any:
-    """How a plain tensor is made again: as torch does it, its copy is prepared for gradients."""
-    if (
-        type(value) is not torch.Tensor
-        or value.layout != torch.strided
-        or value.requires_grad
-        or value.is_quantized
-        or value.is_conj()
-        or value.is_neg()
-    ):
+def _reduced(torch: Any, tensor: Any) -> Any:
+    """How a tensor is made again: with its gradient, and a plain one without preparing for any."""
+    if tensor.grad_fn is not None:
+        raise ValueError("a tensor has a graph (grad_fn). Pass its detach().")
+    if tensor.is_inference():
+        raise ValueError("a tensor was made in inference mode. Pass its clone().")
+    if tensor.grad is not None:
+        made, of, *_ = tensor.__reduce_ex__(2)
+        return made, of, tensor.grad, None, None, _GradientSetter()
+    is_plain = (
+        type(tensor) is torch.Tensor
+        and tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and str(tensor.dtype).removeprefix("torch.") in _WITH_STORAGE
+        and not (tensor.requires_grad or tensor.is_nested or tensor.is_conj() or tensor.is_neg())
+    )
+    if not is_plain:
         return NotImplemented
-    storage = getattr(value, "_typed_storage", value.storage)()
-    place = value.storage_offset(), tuple(value.shape), value.stride()
+    storage = getattr(tensor, "_typed_storage", tensor.storage)()
+    place = tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
     return torch._utils._rebuild_tensor, (storage, *place)  # noqa: SLF001 - what is pickled
 
 
-def _source(value: Any) -> str:
-    """The definition of a function or class, from the file or cell that made it."""
+class _GradientSetter:
+    """A function for whoever loads it: no name is known there."""
+
+    def __call__(self, tensor: Any, gradient: Any) -> None:
+        tensor.grad = gradient
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return eval, ("lambda tensor, gradient: setattr(tensor, 'grad', gradient)",)
+
+
+_WITH_STORAGE = {
+    *("float64", "float32", "float16", "bfloat16", "complex64", "complex128"),
+    *("int64", "int32", "int16", "int8", "uint8", "bool"),
+}
+"""The dtypes with a class of storage; torch makes tensors of later ones in another way."""
+
+
+def _memory(torch: Any, tensor: Any) -> Iterator[tuple[str, int]]:
+    """The memory that a tensor may share with others."""
+    if tensor.layout == torch.strided:
+        with contextlib.suppress(RuntimeError):  # there are tensors without any
+            storage = getattr(tensor, "untyped_storage", None) or tensor.storage
+            if place := storage().data_ptr():
+                yield "memory", place
+
+
+def _containers(value: object) -> Iterator[int]:
+    """The ``id`` of each list, set and dictionary in plain data."""
+    if type(value) in {list, set, dict}:
+        yield id(value)
+    if isinstance(value, list | tuple | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _containers(inner)
+
+
+def _source(value: Any, name: str) -> str:
+    """The definition of a function or class as ``name``, from the file or cell that made it."""
     made = inspect.unwrap(value)
     if getattr(made, "__closure__", None):
         raise ValueError("it is a closure. Give it what it reads as arguments.")
     parts = [made, *(inspect.unwrap(part) for part in vars(made).values() if callable(part))]
-    files = [part.__code__.co_filename for part in parts if hasattr(part, "__code__")]
+    codes = [part.__code__ for part in parts if hasattr(part, "__code__")]
+    files = [code.co_filename for code in codes]
     files.append(getattr(sys.modules.get(made.__module__), "__file__", None) or "")
     kinds = ast.ClassDef if isinstance(made, type) else ast.FunctionDef | ast.AsyncFunctionDef
     for file in dict.fromkeys(files):
+        lines = [code.co_firstlineno for code in codes if code.co_filename == file]
         for node in reversed(ast.parse("".join(linecache.getlines(file))).body):
-            if isinstance(node, kinds) and node.name == made.__name__:
+            if isinstance(node, kinds) and node.name == made.__name__ and _holds(node, lines):
+                node.name = name
                 return ast.unparse(node)
     raise ValueError("its source is not a definition at the top of a cell or file.")
+
+
+def _holds(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, lines: list[int]) -> bool:
+    """Whether this is the definition with code at one of ``lines``, and not another of its name."""
+    first = min(part.lineno for part in (node, *node.decorator_list))
+    return not lines or any(first <= line <= (node.end_lineno or first) for line in lines)
 
 
 def _imports(name: str, module: types.ModuleType, attributes: Iterable[str]) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
@@ -27,6 +29,7 @@ from instruction_counts.api.values import Comparison, Result, Run, StatementErro
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FailureKind, Status
 from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Observer, Silent
@@ -93,7 +96,7 @@ class Session:
         (self.build,) = builds_of(() if build is None else build)
         self.settings, self._db, self._observer = settings, db, observer
         self._runner_of = runner_of
-        self._open = contextlib.ExitStack()
+        self._open = self._closed_at_the_end()
         self._runner: BuildRunner | None = None
         self._started: list[Any] = []
         self._folder: Path | None = None
@@ -110,9 +113,19 @@ class Session:
 
     def close(self) -> None:
         """Let go of the servers, and remove what was passed on; both are made again when needed."""
-        opened, self._open = self._open, contextlib.ExitStack()
+        opened, self._open = self._open, self._closed_at_the_end()
         self._runner, self._started, self._folder = None, [], None
         opened.close()
+
+    def _closed_at_the_end(self) -> contextlib.ExitStack:
+        opened, process = contextlib.ExitStack(), os.getpid()
+
+        def close() -> None:
+            if os.getpid() == process:  # and not in a fork of it
+                opened.close()
+
+        weakref.finalize(self, close)
+        return opened
 
     def count(
         self,
@@ -189,6 +202,8 @@ class Session:
                 settings=settings or self.settings,
                 observer=_Problems(self._observer),
             )
+            if values is not None and not isinstance(values, Mapping):
+                raise UsageError("globals is no mapping of names to values", "globals=globals()")
             if values and not asked.is_cpp:
                 self._folder = self._folder or self._open.enter_context(WorkFolder())
                 passed = code_of(asked.setup, asked.stmts, values, self._folder)
@@ -273,6 +288,11 @@ def _statement(
     num_threads: int = 1,
     **others: Any,
 ) -> Statements:
+    if not (isinstance(stmt, str) and isinstance(setup, str)):
+        raise UsageError("a statement and its setup are code", 'For example: count("x + y")')
+    if unknown := others.keys() - StatementOptions.__annotations__.keys():
+        known = ", ".join(StatementOptions.__annotations__)
+        raise UsageError(f'there is no option "{unknown.pop()}"', f"Choose from: {known}")
     if runtime:
         mode_of("runtime", RuntimeMode, runtime)
     return Statements(

@@ -19,11 +19,12 @@ from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.document import Column, Document, Row, Table, Unit
 from instruction_counts.report.explain import explanation_document
+from instruction_counts.report.gate import check_document
 from instruction_counts.report.history import bisection, history
 from instruction_counts.report.renderers import renderer_for
-from instruction_counts.report.renderers.json import rows_of
+from instruction_counts.report.renderers.json import plain, rows_of
 from instruction_counts.report.run import run_document
-from instruction_counts.session import bisecting, explaining, histories
+from instruction_counts.session import bisecting, checking, explaining, histories
 from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.system.files import write_output
 
@@ -47,7 +48,8 @@ class Tabular:
         """
         found = self._document().records
         assert found is not None, "each of these has records"
-        return rows_of(found)
+        rows: list[dict[str, Any]] = plain(rows_of(found))
+        return rows
 
     def dataframe(self) -> Any:
         """The rows as a ``pandas.DataFrame``.
@@ -120,6 +122,17 @@ class Comparison(comparison.Comparison, Tabular):
     def __repr__(self) -> str:
         said = ", ".join(f"{number:,} {verdict.value}" for verdict, number in self.tally.items())
         return f"<Comparison of {self.base.title} with {self.new.title}: {said or 'no case'}>"
+
+
+@attrs.frozen(repr=False)
+class Check(checking.Check, Tabular):
+    """A comparison with a baseline, and what exceeds the limits."""
+
+    def _document(self) -> Document:
+        return check_document(self.gate)
+
+    def __repr__(self) -> str:
+        return f"<Check that {'fails' if self.gate.fails else 'passes'}: {self.comparison!r}>"
 
 
 @attrs.frozen(repr=False)

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import click
 from IPython.core.error import UsageError as ShellError
+from IPython.core.magic import no_var_expand
 
 from instruction_counts.api import Build, MeasurementSettings, Result, Session
 from instruction_counts.cli import console
@@ -57,6 +58,7 @@ class Extension:
         self._session: Session | None = None
         self._process = os.getpid()
 
+    @no_var_expand  # braces and $ are code
     def icount(self, line: str, cell: str | None = None) -> Result | list[Result] | None:
         """Measure a statement of the notebook: see docs/how-to/notebooks.md, or %icount --help.
 

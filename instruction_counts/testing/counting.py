@@ -100,8 +100,9 @@ class Counting:
             saved = Line(f"Saved: {baseline} ({number}). Commit it.")
             return attrs.evolve(document, notes=(*document.notes, saved)), False
         limits = Limits(Allowed(hard=effect_of(fail_on)))
+        if not Path(baseline).exists():
+            raise UsageError(f"{baseline} does not exist", "Write it: --icount-accept")
         found = check(baseline, side, limits=limits)
-        found.require_comparison()
         return check_document(found.gate), found.gate.fails
 
 

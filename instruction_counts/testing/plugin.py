@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MARKER = "icount"
 _PROBLEM = pytest.StashKey[str]()
+_CALLS = pytest.StashKey[int]()
 
 
 class Benchmark:
@@ -29,10 +30,13 @@ class Benchmark:
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Count the instructions of ``function(*args, **kwargs)``; returns what it returns."""
-        given = {"function": function, "args": args, "kwargs": kwargs}
+        # Names that no test has.
+        given = {"icount_function": function, "icount_args": args, "icount_kwargs": kwargs}
         scope = {**vars(self._node.module), **given}
-        stmt = "function(*args, **kwargs)" if kwargs else "function(*args)"
-        _report(self._counting().count(_label(self._node), stmt, scope))
+        stmt = f"icount_function(*icount_args{', **icount_kwargs' * bool(kwargs)})"
+        number = self._node.stash[_CALLS] = self._node.stash.get(_CALLS, 0) + 1
+        label = (*_label(self._node), *([f"call {number}"] if number > 1 else []))
+        _report(self._counting().count(label, stmt, scope))
         return function(*args, **kwargs)
 
     def pedantic(
@@ -159,6 +163,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Add the plugin, unless it is there already, and the fixture if its name is free."""
     if config.getoption("icount_baseline") and config.getoption("numprocesses", 0):
         raise pytest.UsageError("--icount-baseline needs one process: leave out -n")
+    if config.getoption("icount_accept") and not config.getoption("icount_baseline"):
+        raise pytest.UsageError("--icount-accept needs --icount-baseline FILE")
     config.addinivalue_line("markers", f"{_MARKER}(stmt, setup=''): count a statement")
     there = (found for found in config.pluginmanager.get_plugins() if isinstance(found, Plugin))
     plugin = next(there, None)

@@ -1,5 +1,6 @@
 """The Python interface: values in, values out, which are saved and shown in several ways."""
 
+import json
 import runpy
 import sys
 import types
@@ -88,6 +89,13 @@ ADD = {"add": api.TimerArgs("x")}
         (api.compare, [run_of(1), run_of(1)], {"languages": "c++"}, "no selected case"),
         (api.explain, [BUILDS[0], "add"], {}, 'build "new" is not measured here'),
         (api.bisect, ["add", BUILDS[:1]], {}, "needs at least two builds"),
+        (api.measure, [None], {}, "^definitions: .None"),
+        (api.measure, [""], {}, r"^definitions: "),
+        (api.measure, [[ADD["add"]]], {}, r"^definitions: .*\n  Expected: labels"),
+        (api.measure, [ADD], {"only": 3}, "^a selection: "),
+        (api.compare, [run_of(1), None], {}, "^a side: "),
+        (api.compare, [run_of(1), run_of(1)], {"min_effect": 0.5}, r"^min_effect=0\.5"),
+        (api.compare, [run_of(1), run_of(1)], {"layouts": -1}, "^layouts: "),
     ],
 )
 def test_what_is_not_understood_is_named(
@@ -162,7 +170,7 @@ def test_each_value_is_short_as_text_and_has_rows(
     value: Any, short: str, expected: dict[str, Any]
 ) -> None:
     """Of cases, or of functions, as CSV has them."""
-    (row,) = value.table()
+    (row,) = json.loads(json.dumps(value.table()))
 
     assert short == repr(value)
     assert expected.items() <= row.items()
@@ -220,8 +228,14 @@ def test_a_run_is_accepted_and_checked(tmp_path: Path) -> None:
     assert 1 == len(accepted.after.cases)
     assert 0 == cli.main(["baseline", "show", str(file)])
     assert not api.check(file, run_of(1000)).gate.fails
-    assert api.check(file, run_of(1500)).gate.fails
+    found = api.check(file, run_of(1500))
+    assert found.gate.fails
+    assert repr(found).startswith("<Check that fails: <Comparison of ")
+    assert [500] == [row["change"] for row in found.table()]
     assert not api.check(file, run_of(1500), limits=limits).gate.fails
+    changed = make_run(attrs.evolve(make_record("Group", "add"), definition_hash="other"))
+    with pytest.raises(api.UsageError, match="nothing was compared"):
+        api.check(file, changed)
     with pytest.raises(api.UsageError, match=r"missing/baseline\.json"):
         api.accept(run_of(1000), tmp_path / "missing" / "baseline.json")
 

@@ -1,6 +1,7 @@
 """Variables of a program as code: what comes out on the other side is equal, or is refused."""
 
 import dataclasses
+import functools
 import math
 import types
 from collections import OrderedDict
@@ -114,6 +115,8 @@ def test_sets_are_the_same_expression_in_every_process() -> None:
 
 CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
+with torch.inference_mode():
+    INFERRED = torch.ones(2)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +162,54 @@ def test_tensors_survive(tensor: torch.Tensor, tmp_path: Path) -> None:
     dense, other = (each.detach().to_dense() for each in (tensor, found))
     assert dense.stride() == other.stride()
     assert torch.equal(dense.nan_to_num(7), other.nan_to_num(7))
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.ones(2).to(torch.float8_e4m3fn),
+        torch.ones(2, dtype=torch.uint16),
+        torch.ones(2, device="meta"),
+        torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
+    ],
+    ids=["float8", "uint16", "meta", "nested"],
+)
+def test_tensors_of_any_kind_that_torch_saves_are_passed(
+    tensor: torch.Tensor, tmp_path: Path
+) -> None:
+    """Also such as have no memory, or none that is like that of the others."""
+    found = passed(tmp_path, x=tensor)["x"]
+
+    assert (tensor.dtype, tensor.device) == (found.dtype, found.device)
+    assert tensor.is_nested == found.is_nested
+
+
+def test_a_gradient_is_passed_on(tmp_path: Path) -> None:
+    """What an optimizer does depends on it."""
+    leaf = torch.nn.Parameter(torch.ones(2))
+    leaf.grad = torch.full((2,), 3.0)
+
+    assert [3.0, 3.0] == passed(tmp_path, x=[leaf])["x"][0].grad.tolist()
+
+
+def test_values_that_share_something_share_it_there_too(tmp_path: Path) -> None:
+    """Parameters of a model, the memory of a view, and a list; others have a file of their own."""
+    model, x = Net(), torch.zeros(3)
+    notes: list[int] = []
+    optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    values = {**globals(), "part": x[1:], "x": x, "optimizer": optimizer, "model": model}
+    values |= {"alone": torch.ones(2), "notes": notes, "named": OrderedDict(notes=notes)}
+    stmt = "alone, model, optimizer, x, part, notes, named"
+    found = made(code_of("", [stmt], values, tmp_path))
+    found["x"][1] = 5
+    found["notes"].append(7)
+
+    assert found["optimizer"].param_groups[0]["params"][0] is next(found["model"].parameters())
+    assert [5, 0] == found["part"].tolist()
+    assert [7] == found["named"]["notes"]
+    assert f"alone = {code_of('', ['alone'], values, tmp_path).partition(' = ')[2]}" in code_of(
+        "", [stmt], values, tmp_path
+    )
 
 
 def test_two_names_of_an_object_stay_that(tmp_path: Path) -> None:
@@ -242,16 +293,54 @@ def test_what_the_program_defines_comes_with_its_source(stmt: str, tmp_path: Pat
     assert all(found.get(name) is not values[name] for name in ("doubled", "Pair", "Net"))
 
 
+def again() -> str:
+    """It is defined again below."""
+    return "first"
+
+
+FIRST = again
+
+
+def again() -> str:  # type: ignore[no-redef]
+    """The second of this name."""
+    return "second"
+
+
+@functools.cache
+def countdown(n: int) -> int:
+    """It calls itself, by its name."""
+    return n and countdown(n - 1)
+
+
+@pytest.mark.parametrize(
+    ("stmt", "expected"),
+    [
+        ("again() + old()", "secondfirst"),
+        ("old() + again()", "firstsecond"),
+        ("down(3) + len(pair)", 2),
+    ],
+)
+def test_a_function_is_the_one_that_its_name_means(
+    stmt: str, expected: object, tmp_path: Path
+) -> None:
+    """Not another that is called so now; also under a second name, and one that is cached."""
+    values = {**globals(), "old": FIRST, "down": countdown, "pair": [countdown, 1]}
+    found = made(code_of("", [stmt], values, tmp_path), f"y = {stmt}")
+
+    assert expected == found["y"]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ((n for n in ""), r"\(builtins.generator\) cannot be passed on: cannot pickle 'generator'"),
         (lambda: 1, "its source is not a definition"),
-        (torch.ones(2, requires_grad=True) + 1, r"has a graph \(grad_fn\)"),
+        ([torch.ones(2, requires_grad=True) + 1], r"has a graph \(grad_fn\)"),
+        (INFERRED, "made in inference mode"),
         (types.ModuleType("nowhere"), "cannot be imported"),
         (type("Net", (Net,), {"__module__": __name__})(), "Net was defined again"),
     ],
-    ids=["generator", "lambda", "graph", "module", "stale"],
+    ids=["generator", "lambda", "graph", "inference", "module", "stale"],
 )
 def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -> None:
     """The error names the variable and its type, and says what to do."""

@@ -1,5 +1,6 @@
 """A session, with a fake for the engine: what it measures, and when its servers start."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,15 +69,28 @@ def test_a_statement_is_counted_or_timed(engine: FakeEngine) -> None:
     ]
 
 
+def test_a_session_that_is_gone_lets_go_of_its_servers(engine: FakeEngine) -> None:
+    """The end of a process is that of its sessions, too."""
+    session = Opened()
+    session.count("x")
+    del session
+    gc.collect()
+
+    assert engine.closed.is_set()
+
+
 @pytest.mark.skipif(len(available_cores()) < 2, reason="a case of two threads needs two cores")
 def test_options_of_a_statement_are_spelled_as_on_the_command_line(engine: FakeEngine) -> None:
     """C++ reads no variables."""
     with Opened() as session:
         session.count("x;", "int x;", language="c++", num_threads=2, globals={"x": object()})
         session.count("z = x.sum()", runtime="eager", backward=True, signature="f() -> z")
-        for option in ({"language": "rust"}, {"runtime": "lazy"}):
+        for option in ({"language": "rust"}, {"runtime": "lazy"}, {"lang": "python"}):
             with pytest.raises(api.UsageError, match="Choose from"):
                 session.count("x", **option)  # type: ignore[arg-type]
+        for wrong, values, message in ((None, {}, "are code"), ("x", [1], "globals is no mapping")):
+            with pytest.raises(api.UsageError, match=message):
+                session.count(wrong, globals=values)  # type: ignore[arg-type]
 
     cpp, python = (call.order.case for call in engine.calls)
     assert ("int x;", 2, "c++") == (

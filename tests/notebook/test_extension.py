@@ -79,11 +79,12 @@ def test_the_package_offers_the_extension(shell: InteractiveShell) -> None:
 def test_a_statement_reads_the_names_of_the_notebook(
     notebook: Notebook, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is shown as `time` shows it, and nothing else is."""
+    """It is shown as `time` shows it, and nothing else is. Braces are code, as of `%timeit`."""
     assert notebook.run("x = 1; y = [2]; unused = object()")
     assert notebook.run("%icount x + y[0]")
+    assert notebook.run("%icount {x: '$x'}")
 
-    assert ["x = 1\ny = [2]"] == notebook.setups
+    assert ["x = 1\ny = [2]", "x = 1"] == notebook.setups
     captured = capsys.readouterr()
     assert "x + y[0]  8,899  2.2 us" in captured.out
     assert "" == captured.err

@@ -1,6 +1,7 @@
 """The plugin of pytest, on test files of its own, with a fake engine."""
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -65,7 +66,8 @@ def test_fine(benchmark):
 @pytest.fixture
 def engine() -> Iterator[FakeEngine]:
     """What counts."""
-    made = FakeEngine({("function(*args)",): [counted(1000), counted(1004), counted(1020)]})
+    stmt = "icount_function(*icount_args)"
+    made = FakeEngine({(stmt,): [counted(1000), counted(1004), counted(1020)]})
     with fake_engines({BUILD.name: made}):
         yield made
 
@@ -88,7 +90,8 @@ def test_calls_and_marked_statements_are_counted(
     result.assert_outcomes(passed=3)
     setups = [call.order.case.timer_args.setup for call in engine.calls]
     stmts = [call.order.case.timer_args.stmt for call in engine.calls]
-    assert ["function(*args)", "function(*args, **kwargs)", "double(y)"] == stmts
+    call = "icount_function(*icount_args"
+    assert [f"{call})", f"{call}, **icount_kwargs)", "double(y)"] == stmts
     assert all(setup.startswith("def double(x, times=2):") for setup in setups)
     result.stdout.fnmatch_lines(["*= instruction counts =*", "*test_call*1,000*"])
 
@@ -106,6 +109,45 @@ def test_what_exceeds_the_baseline_fails_the_run(
     accepting.stdout.fnmatch_lines(["Saved: counts.json (1 case). Commit it."])
     assert [0, 0, 1] == [accepting.ret, *codes]
     assert 3 == len(engine.calls)
+
+
+def test_several_calls_of_a_test_are_several_cases(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """None takes the place of another, whatever the names in the file are."""
+    pytester.makepyfile(
+        """
+        function = args = 1
+
+        def more(x):
+            return x + args
+
+        def test_two(icount):
+            assert icount(more, 1) + icount(more, 2) == 5
+        """
+    )
+    result = run(pytester)
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*test_two*1,000*", "*call 2*1,004*"])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--icount-accept"], "*--icount-accept needs --icount-baseline FILE*"),
+        (["--icount-baseline", "no.json"], "*no.json does not exist*Write it: --icount-accept*"),
+    ],
+)
+def test_an_option_that_has_no_effect_says_what_is_missing(
+    pytester: pytest.Pytester, engine: FakeEngine, options: list[str], expected: str
+) -> None:
+    """The run fails: nobody would notice that nothing was written, or compared."""
+    pytester.makepyfile(CALLS)
+    result = run(pytester, *options)
+
+    assert result.ret
+    assert fnmatchcase(" ".join([*result.outlines, *result.errlines]), expected)
 
 
 def test_what_cannot_be_passed_on_says_so_at_collection(
