@@ -67,6 +67,7 @@ class GroupedSetup:
     def __attrs_post_init__(self) -> None:
         for name in ("py_setup", "cpp_setup", "global_setup"):
             checks.check_text(name, getattr(self, name))
+        checks.check_whole("py_setup", self.py_setup)
         checks.check_paths(self.paths)
 
 
@@ -103,6 +104,9 @@ class TimerArgs:
         # torch's own enum and plain names are as good as ours.
         object.__setattr__(self, "language", Language.parse(self.language))
         is_cpp = self.language is Language.CPP
+        if not is_cpp:
+            checks.check_whole("stmt", self.stmt)
+            checks.check_whole("setup", self.setup)
         if is_cpp and self.setup == "pass":
             object.__setattr__(self, "setup", "")
         require(
@@ -219,6 +223,7 @@ class GroupedBenchmark:
         py_stmt, cpp_stmt = checks.code("py_stmt", py_stmt), checks.code("cpp_stmt", cpp_stmt)
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
+        checks.check_whole("py_stmt", py_stmt or "")
         made = _checked("py_stmt", py_stmt, setup, signature, **options)
         output = made["signature"] and made["signature"].output
         # Only the Python statement is scripted; both are followed by the backward pass.

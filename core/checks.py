@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import inspect
 import json
@@ -45,6 +46,27 @@ def code(field: str, value: str | None) -> str | None:
         return None
     check_text(field, value)
     return dedented(value) or None
+
+
+def check_whole(field: str, code: str) -> None:
+    """Refuse Python that would leave the loop which it is executed in, as `return` does.
+
+    What is no Python at all is left to the build, whose Python may be another.
+    """
+    if _LEAVING.search(code) is None:
+        return
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return
+    try:
+        compile(tree, "<code>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        line = code.splitlines()[(error.lineno or 1) - 1]
+        raise DefinitionError(field, quoted(line), f"code to repeat: {error.msg}") from error
+
+
+_LEAVING = re.compile(r"\b(return|yield|break|continue|await)\b")
 
 
 def check_names(field: str, code: str | None, name: str) -> None:

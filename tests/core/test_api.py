@@ -217,6 +217,11 @@ MISTAKES = [
     (TimerArgs, {"stmt": "  \n "}, "stmt", '""', "a statement"),
     (TimerArgs, {"stmt": "x", "global_setup": "y"}, "global_setup", '"y"', "nothing: C++ only"),
     (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", None, THREADS),
+    (TimerArgs, {"stmt": "x\nbreak"}, "stmt", '"break"', "code to repeat: 'break' outside loop"),
+    (
+        *(TimerArgs, {"stmt": "x", "setup": "return"}, "setup", '"return"'),
+        "code to repeat: 'return' outside function",
+    ),
     (TimerArgs, {"stmt": "x", "device": "gpu"}, "device", '"gpu"', "one of cpu, cuda, or None"),
     # What happens once
     (GroupedOnce, {"py_stmt": "x", "imports": "torch"}, "imports", '"torch"', None),
