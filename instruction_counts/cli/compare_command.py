@@ -25,6 +25,8 @@ from instruction_counts.report.gate import case_tests, limits_block
 from instruction_counts.session.comparing import compare_sides
 from instruction_counts.session.sides import LazyStore, named_sides
 
+_IN_TURNS = "Measure both builds in one compare, without --no-times and --times separate."
+
 
 @click.command("compare", cls=Command)
 @click.argument("base")
@@ -62,14 +64,21 @@ def compare_command(
         sides = named_sides(names, asked.builds, runs)
         measured = sum(isinstance(side, Build) for side in sides)
         refuse_measuring(asked, "Drop it, or name a build.", builds=measured)
-        judges_cycles = FailOn(fail_on) is FailOn.CYCLES
-        if judges_cycles and measured and CYCLES.name not in asked.how.settings.metrics:
+        when, how = FailOn(fail_on), asked.how
+        judges_cycles, judges_times = when is FailOn.CYCLES, when is FailOn.SLOWER
+        if judges_cycles and measured and CYCLES.name not in how.settings.metrics:
             raise UsageError("--fail-on cycles: none are estimated", "Add --metrics cycles.")
-        compared = compare_sides(sides[0], sides[1], asked.how, runs, console)
-    if judges_cycles and not any(case.cycles for case in compared.comparison.differences):
+        takes_turns = measured == 2 and how.times_in_turns and how.settings.times_in_turns
+        if judges_times and measured and not takes_turns:
+            raise UsageError("--fail-on slower: nothing is timed in turns", _IN_TURNS)
+        compared = compare_sides(sides[0], sides[1], how, runs, console)
+    cases, is_whole = compared.comparison.differences, not compared.interrupted
+    if judges_cycles and is_whole and not any(case.cycles for case in cases):
         problem = "--fail-on cycles: no case has estimated cycles on both sides"
         raise UsageError(problem, "Measure both with --metrics cycles, and the same --machine.")
-    gate = apply_limits(compared.comparison, limits, FailOn(fail_on))
+    if judges_times and is_whole and not any(case.time and case.time.verdict for case in cases):
+        raise UsageError("--fail-on slower: no case was timed in turns", _IN_TURNS)
+    gate = apply_limits(compared.comparison, limits, when)
     document = comparison_document(
         compared.comparison,
         compared.names_of(names),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,13 @@ def write(text: str) -> None:
     """Plain text to stdout, as it is; a terminal obeys nothing in it."""
     shown = visible(text) if sys.stdout.isatty() else text
     sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
+
+
+def write_utf8(text: str) -> None:
+    """A document to stdout as it is in a file: UTF-8, which it may say itself, in every locale."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    write(text)
 
 
 def error(text: str) -> None:

@@ -59,6 +59,7 @@ def explain_command(
         if SOURCE in by and len(sides) == 1:
             raise UsageError("--by source needs two builds", "Name BASE and NEW.")
         found = explain_sides(sides, attrs.evolve(selection, only=(pattern,)), runs.completed)
+    found.require(by)
     document = explanation_document(
         found,
         tuple(by) or SECTIONS,

@@ -6,7 +6,6 @@ Of a run, the label tree stands down and the languages across.
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -378,11 +377,15 @@ def _row(name: str, found: MeasuredStatement) -> Row:
 
 def _places(found: MeasuredStatement) -> Table:
     counted = found.record.outcome.instructions
-    total = (counted and counted.per_run) or math.inf
+    total = counted.per_run if counted else 0
     columns = [
         Column("function", "", of=lambda place: short(place.key.name, _LONGEST_NAME)),
         Column("instructions", "instructions", Unit.COUNT, of=lambda place: round(place.delta)),
-        Column("share", "share", Unit.SHARE, of=lambda place: float(place.delta / total)),
+        Column(
+            *("share", "share", Unit.SHARE),
+            # Torch's Timer takes its loop from the count alone: a part can be more than the whole.
+            of=lambda place: float(place.delta / total) if 0 < place.delta <= total else None,
+        ),
         Column("layer", "", of=lambda place: Cell(place.key.layer.value, Role.DIM)),
     ]
     return table_of("most_in", "most in", columns, found.places, indent=2)

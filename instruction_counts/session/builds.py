@@ -80,7 +80,16 @@ class MeasurementSettings:
     """Where cases are measured: a kind of lanes, or Dask's scheduler; see `lanes_of`."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse metrics that there are not, or that the engine cannot take."""
+        """Refuse values that mean nothing, and metrics that the engine cannot take."""
+        for name, fits, expected in (
+            ("allocator", self.allocator in {"steady", "system"}, "steady or system"),
+            ("pin_isa", self.pin_isa in {None, "avx2", "default"}, "avx2, default or None"),
+            ("jobs", self.jobs is None or self.jobs >= 1, "at least 1, or None"),
+            ("timeout_s", self.timeout_s is None or self.timeout_s > 0, "more than 0, or None"),
+            ("retries", self.retries >= 0, "at least 0"),
+        ):
+            if not fits:
+                raise UsageError(f"{name}={getattr(self, name)!r}", f"Expected: {expected}.")
         unknown = next((name for name in self.metrics if name not in METRICS), None)
         if unknown is not None:
             raise UsageError(

@@ -7,7 +7,7 @@ Nothing is imported: a process of this interpreter parses the files.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -45,6 +45,25 @@ class Explained:
         if len(machines) > 1 or None in {*base, new}:
             return None
         return difference(base[0] if base else None, new, with_calls=False)
+
+    def require(self, sections: Collection[str]) -> None:
+        """Refuse sections that a user asked for by name, and of which nothing is known.
+
+        Raises:
+            UsageError: a side has no estimated cycles, or none that compare, or is not on CUDA.
+        """
+        found = [(side.title, side.records[self.key].outcome) for side in self.sides]
+        cycles = [title for title, of in found if of.cycle_costs is None]
+        cuda = [title for title, of in found if of.executed is None or of.executed.cuda is None]
+        if "cycles" in sections and cycles:
+            problem = f"{self.key.title} has no estimated cycles in {' and '.join(cycles)}"
+            raise UsageError(problem, "Measure it with --metrics cycles.")
+        if "cycles" in sections and self.cycles is None:
+            problem = f"{self.key.title}: the cycles are those of different machines"
+            raise UsageError(problem, "Measure both with the same --machine.")
+        if "cuda" in sections and cuda:
+            problem = f"{self.key.title} has no calls of CUDA in {' and '.join(cuda)}"
+            raise UsageError(problem, "Choose a case whose tensors are on CUDA, or drop --by cuda.")
 
 
 def explain_sides(
@@ -183,7 +202,8 @@ def _lines(
         return None, f"{place}: {where}"
     problem = answer.get("problem")
     if problem == "gone":
-        return None, f"{place} is gone"
+        # It may lie in another folder of packages, which no run knows.
+        return None, f"{place} is not there; other folders, as those of PYTHONPATH, are not known"
     if problem or not (unchecked or function.digest in answer["digests"]):
         return None, f"{place} has changed since the run"
     remark = f"{place} may have changed since the run: Python {unchecked} is not here"

@@ -161,7 +161,10 @@ def find_run(
     # Not looked for in the store, whose own absence would be reported instead.
     for name, _ in names:
         if is_file_name(name):
-            raise UsageError(f"there is no file {name}", "Write one:", "run --output FILE.json")
+            kind = "folder" if Path(name).is_dir() else "device or a pipe"
+            is_there = Path(name).exists()
+            problem = f"{name} is a {kind}, and no file" if is_there else f"there is no file {name}"
+            raise UsageError(problem, "Write one:", "run --output FILE.json")
     store = runs.existing()
     for name, build in names:
         number = None if store is None else store.find(name)

@@ -110,7 +110,8 @@ def read_state(path: Path, watched: str) -> State:
         return State(watched)
     state = read_as(path, _File, _CONVERTER, remedy, as_json=True).state
     if state.watched != watched:
-        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
+        of = "another command, cases or database"
+        raise DataError(f"{path} belongs to another watch: it has {of}", remedy)
     return state
 
 

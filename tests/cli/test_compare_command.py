@@ -28,7 +28,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Program) -> None:
     """Without a regression all is well, whatever got better or is on one side only.
 
-    Cycles that nobody estimated would fail nothing, and seem to pass.
+    Cycles that nobody estimated, and times of another kind, would fail nothing and seem to pass.
     """
     out = program.output(*files, *(f"--only=*/{name}" for name in ("same", "better", "added")))
 
@@ -36,8 +36,9 @@ def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Progra
     assert 3 == program(*files).code
     more = ["--only", "*/worse", "--db", "/nowhere/runs.db"]  # files need none
     assert [0, 3] == [program(*files, "--min-effect", text, *more).code for text in ("60%", "49%")]
-    without = program.error(*files, "--fail-on", "cycles")
-    assert "no case has estimated cycles on both sides" in without
+    without = [program.error(*files, "--fail-on", what) for what in ("cycles", "slower")]
+    assert "no case has estimated cycles on both sides" in without[0]
+    assert "no case was timed in turns" in without[1]
 
 
 def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
@@ -79,6 +80,7 @@ def test_a_side_that_is_not_there_is_named(program: Program) -> None:
         (["NEW", "--metrics", "cycles"], "--metrics: nothing is measured"),
         (["NEW", "--machine", str(DEFAULT_MACHINE)], "--machine: no cycles are estimated"),
         (["PYTHON", "--fail-on", "cycles"], "--fail-on cycles: none are estimated"),
+        (["PYTHON", "--fail-on", "slower"], "--fail-on slower: nothing is timed in turns"),
         (["PYTHON", *CYCLES, "--no-counts"], "--no-counts exclude each other"),
         (["PYTHON", *CYCLES, "--engine", "timer"], "requires the fork engine"),
         (["PYTHON", *CYCLES, "--machine", "/nowhere.yaml"], "/nowhere.yaml: No such file"),

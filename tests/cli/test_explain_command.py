@@ -84,7 +84,7 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
     lines = [line.rstrip() for line in out.splitlines()]
 
     assert ["linear.py:1", "forward", "7", "7", "0", "edited"] in [line.split() for line in lines]
-    assert "  base: /nowhere/linear.py is gone" in lines
+    assert "  base: /nowhere/linear.py is not there; other folders," in out
     assert "       2     return 2" in lines
 
 
@@ -100,6 +100,8 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
         (["Pointwise/mul"], "has no count in base.json: failed: ValueError: bad"),
         (["Training/uncounted"], "was not counted in base.json"),
         (["Training/only 1000"], "is in base.json, and not in new.json"),
+        ([*ADD, "--by", "cycles"], "has no estimated cycles in base.json and new.json\n  Measure"),
+        ([*ADD, "--by", "cuda"], "has no calls of CUDA in base.json and new.json\n  Choose"),
     ],
 )
 def test_an_error_in_use_exits_with_1(

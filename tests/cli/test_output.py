@@ -14,7 +14,7 @@ from instruction_counts.report.document import Cell, Column, Document, Row, Tabl
 from instruction_counts.storage.json_files import read_json
 from tests.fakes import FakeClock, exporter_to, make_record, make_run
 
-TABLE = Table("cases", "", (Column("case", "case"),), (Row((Cell("\ud800"),)), Row((Cell("b"),))))
+TABLE = Table("cases", "", (Column("case", "case"),), (Row((Cell("\ud800"),)), Row((Cell("é"),))))
 DOCUMENT = Document("x", sections=(TABLE,), data={"a": 1}, tests=())
 
 
@@ -35,7 +35,7 @@ def said(*args: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        ([], ("case\n\\ud800\nb\ndone\n", "")),
+        ([], ("case\n\\ud800\né\ndone\n", "")),
         (["--format", "json"], ('{\n "a": 1\n}\n', "done\n")),
         (["--output", "-", "--format", "json"], ('{\n "a": 1\n}\n', "done\n")),
     ],
@@ -47,6 +47,13 @@ def test_where_a_program_reads_the_document_all_else_goes_to_standard_error(
     assert expected == said(*args)
 
 
+def test_a_document_on_standard_output_is_that_of_a_file() -> None:
+    """In UTF-8, as a page says of itself, whatever the locale is."""
+    found = CliRunner(charset="ascii").invoke(toy, ["--format", "csv"], catch_exceptions=False)
+
+    assert "case\n\\ud800\né\n".encode() == found.stdout_bytes
+
+
 def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
     """In the form of its suffix, or of --format where that says nothing; compressed by .gz."""
     names = ["r.json", "r.csv.gz", "r.xml", "r.out"]
@@ -55,7 +62,7 @@ def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
 
     assert [f"Saved: {tmp_path / name}" for name in names] == stdout.splitlines()[-5:-1]
     assert '{\n "a": 1\n}\n' == (tmp_path / "r.json").read_text()
-    assert b"case\n\\ud800\nb\n" == gzip.decompress((tmp_path / "r.csv.gz").read_bytes())
+    assert "case\n\\ud800\né\n".encode() == gzip.decompress((tmp_path / "r.csv.gz").read_bytes())
     assert (tmp_path / "r.xml").read_text().startswith("<?xml")
     assert (tmp_path / "r.out").read_text() == (tmp_path / "r.json").read_text()
 

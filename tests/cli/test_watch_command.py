@@ -39,7 +39,8 @@ def test_a_state_belongs_to_one_watch(tmp_path: Path, watch: Program) -> None:
     """
     watch("--command", "echo a=/nowhere/a")
     other = ("--db", tmp_path / "other.db")
-    assert "belongs to another watch" in watch.error("--command", "echo a=/nowhere/a", *other)
+    message = "belongs to another watch: it has another command, cases or database\n  Choose"
+    assert message in watch.error("--command", "echo a=/nowhere/a", *other)
     with held(tmp_path / "state.json"):
         assert "another watch is using" in watch.error("--command", f"touch {tmp_path}/asked")
 

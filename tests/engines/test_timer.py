@@ -152,6 +152,21 @@ def test_what_torch_says_is_read() -> None:
     ) == (outcome.functions)
 
 
+def test_no_case_costs_less_than_nothing() -> None:
+    """Torch's loop around it varies by more than a statement that Python drops."""
+    counts = {
+        "runs": 10,
+        "windows": [980, 990],
+        "baseline": 1_000,
+        "exclusive": [],
+        "inclusive": [],
+    }
+    found = _outcome({"status": "ok", "counts": counts}, "").instructions
+
+    assert found is not None
+    assert (0, 1) == (found.per_run, found.spread)
+
+
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_a_case_is_counted(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import (
     CudaCalls,
     CudaKind,
@@ -132,6 +133,9 @@ def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() 
 
     assert "estimated cycles by function, of the median layout" in words(explained(base, new))
     assert "estimated cycles" not in words(explained(base, other))
+    explained(base, new).require(["cycles"])
+    with pytest.raises(UsageError, match="cycles are those of different machines"):
+        explained(base, other).require(["cycles"])
     assert "estimated cycles" in words(explained(new), "cycles")
     rows = as_json(explanation_document(explained(base, new)))["cycles"]
     assert {"base", "new", "change", "function"} < {*rows[0]}

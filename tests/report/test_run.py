@@ -226,6 +226,13 @@ def test_a_statement_that_costs_nothing_spends_it_nowhere() -> None:
     assert not any(line.startswith("most in") for line in screen(document(nothing)))
 
 
+def test_no_part_is_a_share_of_less_than_itself() -> None:
+    """Torch's Timer takes its loop from the count, and not from the functions."""
+    small = make_record("1", outcome=counted(3, functions=costs_of({"f": 13, "g": 2}, runs=1)))
+
+    assert (None, 2 / 3) == document(small).tables[1].column("share")
+
+
 def test_several_statements_stand_beside_each_other() -> None:
     """Each with its change from the first, and what caused it."""
     slow = attrs.evolve(ADD, outcome=attrs.evolve(ADD.outcome, times=Times.of([2e-6] * 10, 1)))

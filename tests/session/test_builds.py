@@ -95,6 +95,22 @@ def test_a_metric_that_there_is_not_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("allocator", "foo", "steady or system"),
+        ("pin_isa", "bar", "avx2, default or None"),
+        ("jobs", 0, "at least 1, or None"),
+        ("timeout_s", 0, "more than 0, or None"),
+        ("retries", -1, "at least 0"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(field: str, value: Any, expected: str) -> None:
+    """Before it measures something else, or nothing."""
+    with pytest.raises(UsageError, match=f"^{field}={value!r}\\n  Expected: {expected}.$"):
+        MeasurementSettings(**{field: value})
+
+
+@pytest.mark.parametrize(
     ("lacks", "expected", "way_out"),
     [
         (NO_VALGRIND, "Valgrind is not installed", "valgrind .*--no-counts"),

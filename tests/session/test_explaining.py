@@ -37,6 +37,7 @@ def test_details_are_asked_for_the_one_case() -> None:
 
 FORWARD = PythonFunction("torch/linear.py", 3, "Linear.forward", "old", 20)
 EDITED = attrs.evolve(FORWARD, line=5, digest="new", bytecodes=30)
+ELSEWHERE = "other folders, as those of PYTHONPATH, are not known"
 LINES = {"old": ["    def forward():", "        pass"], "new": ["    def forward(): # x"]}
 
 
@@ -104,7 +105,7 @@ def test_what_is_called_more_often_is_not_asked_for() -> None:
 @pytest.mark.parametrize(
     ("files", "digest", "side", "text"),
     [
-        (Files(old="gone"), "new", "base", "/old/torch/linear.py is gone"),
+        (Files(old="gone"), "new", "base", "/old/torch/linear.py is not there; " + ELSEWHERE),
         (Files(old="changed"), "new", "base", "/old/torch/linear.py has changed since the run"),
         # The function still begins there, but was edited since.
         (Files(), "later", "new", "/new/torch/linear.py has changed since the run"),

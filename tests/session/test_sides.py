@@ -133,6 +133,13 @@ def test_what_is_not_there_is_named_without_a_store(text: str, none: LazyStore) 
         read_side(text, none)
 
 
+def test_a_place_that_is_no_file_is_called_what_it_is(tmp_path: Path, none: LazyStore) -> None:
+    """It is there, and to say that it is not would be wrong."""
+    for path, kind in ((str(tmp_path), "folder"), ("/dev/null", "device or a pipe")):
+        with pytest.raises(UsageError, match=f"^{path} is a {kind}, and no file"):
+            read_side(path, none)
+
+
 def test_a_run_is_not_there_where_no_option_names_a_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
