@@ -28,8 +28,15 @@ def dedented(text: Any) -> Any:
 
 
 def check_text(field: str, value: object) -> None:
-    """Refuse what is no text."""
-    require(field, value, isinstance(value, str), "text")
+    """Refuse what is no text, and what no file can hold: half a pair of surrogates."""
+    if not isinstance(value, str):
+        raise DefinitionError(field, quoted(value), "text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        line = value.count("\n", 0, error.start) + 1
+        found = f"{value[error.start]!a} in line {line}"
+        raise DefinitionError(field, found, "text in UTF-8") from error
 
 
 def check_paths(paths: Mapping[str, str]) -> None:
@@ -172,11 +179,14 @@ def parse_modes(
 def thread_counts(num_threads: int | tuple[int, ...]) -> tuple[int, ...]:
     """Distinct numbers of threads, of which one may be stated alone."""
     counts = num_threads if isinstance(num_threads, tuple) else (num_threads,)
-    are_counts = all(type(count) is int and count >= 1 for count in counts)
+    are_counts = all(type(count) is int and 1 <= count <= _MOST_THREADS for count in counts)
     are_valid = counts and are_counts and len(set(counts)) == len(counts)
-    expected = "an int of at least 1, or a tuple of distinct ints"
+    expected = f"an int from 1 to {_MOST_THREADS:,}, or a tuple of distinct ones"
     require("num_threads", num_threads, are_valid, expected)
     return counts
+
+
+_MOST_THREADS = 2**31 - 1  # torch takes no more
 
 
 def checked_device(device: str | None) -> str | None:

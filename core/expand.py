@@ -15,6 +15,7 @@ import attrs
 from instruction_counts.core.api import GroupedBenchmark, TimerArgs
 from instruction_counts.core.checks import thread_counts
 from instruction_counts.core.devices import on_device
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.runtimes import Runtime, asked_for
 from instruction_counts.core.signature import with_backward
 from instruction_counts.core.types import (
@@ -33,17 +34,36 @@ def materialize(benchmarks: Mapping[Label, GroupedBenchmark | TimerArgs]) -> Fla
 
     For each group: device, then runtime, then autograd, then language, then thread count, without
     what was not asked for. Explicit cases keep explicit labels.
+
+    Raises:
+        DefinitionError: two labels read the same, as ``("a", "b")`` and ``("a/b",)`` do.
     """
     cases: list[Case] = []
-    for label, benchmark in benchmarks.items():
+    paths: set[str] = set()
+    for label, benchmark in _on_devices(benchmarks):
+        path = "/".join(label)
+        if path in paths:
+            raise DefinitionError("label", path, "a unique label", label)
+        paths.add(path)
         if isinstance(benchmark, TimerArgs):
             cases.extend(_explicit(label, benchmark))
         else:
-            for device in benchmark.devices:
-                several = len(benchmark.devices) > 1
-                own = (*label, device) if several and device is not None else label
-                cases.extend(_expand(own, benchmark.on(device)))
+            cases.extend(_expand(label, benchmark))
     return tuple(cases)
+
+
+def _on_devices(
+    benchmarks: Mapping[Label, GroupedBenchmark | TimerArgs],
+) -> Iterator[tuple[Label, GroupedBenchmark | TimerArgs]]:
+    """The definitions, of which a group on several devices is one on each."""
+    for label, benchmark in benchmarks.items():
+        if isinstance(benchmark, TimerArgs):
+            yield label, benchmark
+            continue
+        for device in benchmark.devices:
+            several = len(benchmark.devices) > 1
+            own = (*label, device) if several and device is not None else label
+            yield own, benchmark.on(device)
 
 
 def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:

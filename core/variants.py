@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 import attrs
 
+from instruction_counts.core.checks import check_text
 from instruction_counts.core.errors import require
 from instruction_counts.core.labels import Language
 
@@ -30,8 +31,8 @@ def parse_blocks(py_block: str, cpp_block: str) -> tuple[VariantsBlock, Variants
     Columns have one height, and begin where they begin. Otherwise, the line break after opening
     quotes is no line.
     """
-    for field, block in (("py_block", py_block), ("cpp_block", cpp_block)):
-        require(field, block, isinstance(block, str), "text with one benchmark per line")
+    check_text("py_block", py_block)
+    check_text("cpp_block", cpp_block)
     if py_block.count("\n") != cpp_block.count("\n"):
         py_block, cpp_block = (block.removeprefix("\n") for block in (py_block, cpp_block))
     return parse_block(py_block, Language.PYTHON), parse_block(cpp_block, Language.CPP)

@@ -133,7 +133,9 @@ class CorePool:
             if core in taken:
                 held.callback(lock.release)
                 with contextlib.suppress(OSError):  # a full disk: it is only a remark
-                    self._word(core).write_text(f"{os.getpid()}\n{_command()}", encoding="utf-8")
+                    word = f"{os.getpid()}\n{_command()}"
+                    # An argument may be any bytes.
+                    self._word(core).write_text(word, encoding="utf-8", errors="replace")
             else:
                 lock.release()
         return taken

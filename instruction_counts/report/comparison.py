@@ -69,7 +69,7 @@ ROLES = {
 _GROUPS = {
     "output": ("OUTPUT DIFFERS", Role.BAD, "the builds compute different values"),
     **{verdict.value: (verdict.value.upper(), role, "") for verdict, role in ROLES.items()},
-    "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "no change in instructions"),
+    "metrics": ("OTHER METRICS CHANGED", Role.WARNING, "verdict on instructions: same"),
     "times": ("TIMES CHANGED", Role.WARNING, "timed in turns"),
     "cycles": ("ESTIMATED CYCLES CHANGED", Role.WARNING, "in all memory layouts"),
 }

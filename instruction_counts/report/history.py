@@ -160,15 +160,19 @@ def chart_of(series: Series) -> Chart | None:
 
 def _case_row(series: Series) -> Row:
     points, title = _counted(series), series.key.title
-    latest = max(points, key=lambda point: point.run_id, default=None)
+    latest = max(reversed(points), key=_moment, default=None)  # of a run, the last build
     steps = [(part.points[step.after], step) for part in series.segments for step in part.steps]
     last = Cell("")
     if steps:
-        point, step = max(steps, key=lambda pair: pair[0].run_id)
+        point, step = max(reversed(steps), key=lambda pair: _moment(pair[0]))
         text = f"{_change(step.base, step.new)} in {_title_of_point(point)}"
         last = Cell(text, Role.of_change(step.change))
     count = None if latest is None else count_of(latest).per_run
     return Row([title, len(points), count, len(steps), last], title)
+
+
+def _moment(point: StoredCount) -> tuple[str, int]:
+    return point.started_at, point.run_id
 
 
 _RECORD = (

@@ -322,7 +322,7 @@ def _file_engine(path: Path, lock_timeout_s: float) -> Engine:
     # Transactions are begun below; by itself sqlite3 begins them late, and not for reading.
     arguments = {"timeout": lock_timeout_s, "isolation_level": None}
     # One that is gone is not made anew.
-    place = f"file:{quote(str(path.absolute()))}"
+    place = f"file:{quote(os.fsencode(path.absolute()))}"
     url = URL.create("sqlite", database=place, query={"mode": "rw", "uri": "true"})
     engine = create_engine(url, connect_args=arguments)
     event.listen(engine, "connect", _on_connect)

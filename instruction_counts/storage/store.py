@@ -376,8 +376,8 @@ class Store:
         if taken or not name.isprintable() or not name or name != name.strip():
             raise UsageError(
                 f"{name!r} is not a valid tag",
-                "A tag has no colon and no slash, does not begin with a dash or end in .json, and "
-                "is not a number.",
+                "A tag is printable text without colon and slash, and not a number; it does not "
+                "begin with a dash or space, or end in a space, .json or .json.gz.",
             )
         with self._database.writing() as connection:
             _check_run(connection, run_id)

@@ -35,7 +35,7 @@ MODELS = {
 }
 ONE = "at least one"
 NO_LINE = "no benchmark in either block"
-THREADS = "an int of at least 1, or a tuple of distinct ints"
+THREADS = "an int from 1 to 2,147,483,647, or a tuple of distinct ones"
 VERBS = {"torchscript": "script", "compiled": "compile", "exported": "export"}
 ANY_VALUE = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(),
@@ -187,6 +187,9 @@ MISTAKES = [
     (GroupedStmts, {"py_stmt": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": True}, "num_threads", "True (bool)", THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": (1, [2])}, "num_threads", None, THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": 2**63}, "num_threads", None, THREADS),
+    (GroupedStmts, {"py_stmt": "x\n'\ud800'"}, "py_stmt", r"'\ud800' in line 2", "text in UTF-8"),
+    (GroupedSetup, {"global_setup": "//\udcff"}, "global_setup", r"'\udcff' in line 1", None),
     # Modules
     (
         *(GroupedModules, {"signature": "f(x) -> y"}),
@@ -212,6 +215,7 @@ MISTAKES = [
     ),
     (GroupedVariants, {"py_block": "# @\nx"}, "py_block", '"# @"', "a label after the @"),
     (GroupedVariants, {"py_block": None}, "py_block", "None (NoneType)", None),
+    (GroupedVariants, {"cpp_block": "x;\n\udcff"}, "cpp_block", r"'\udcff' in line 2", None),
     (GroupedVariants, {"py_block": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
     # Explicit cases
     (TimerArgs, {"stmt": "  \n "}, "stmt", '""', "a statement"),

@@ -17,6 +17,7 @@ from instruction_counts.core.api import (
     Operator,
     TimerArgs,
 )
+from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
 
@@ -332,6 +333,16 @@ def test_a_group_on_several_devices_has_cases_on_each_whose_labels_end_in_it() -
         (("a", "cuda"), PYTHON, "cuda"),
         (("a", "cuda"), CPP, "cuda"),
     ] == [(case.label, case.autolabels.language, case.timer_args.device) for case in cases]
+
+
+@pytest.mark.parametrize("first", [("a", "cpu"), ("a/cpu",)])
+def test_labels_that_read_the_same_are_refused(first: Label) -> None:
+    """No command could tell them apart; a slash alone is a part of a label like any other."""
+    same = {first: STMTS, ("a",): GroupedStmts("x", device=("cpu", "cuda"))}
+    with pytest.raises(DefinitionError) as caught:
+        materialize(same)
+
+    assert ("a/cpu", ("a", "cpu")) == (caught.value.found, caught.value.label)
 
 
 def test_a_scripted_model_is_made_on_the_device() -> None:

@@ -208,13 +208,16 @@ def test_who_waits_says_once_for_whom(tmp_path: Path) -> None:
 def test_lanes_of_the_same_process_are_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They take turns all the time. Others know a program without arguments by its name."""
-    monkeypatch.setattr("sys.argv", ["/home/me/measure.py"])
+    """They take turns all the time. Others know a program without arguments by its name.
+
+    Of that, a byte that is no text is a question mark.
+    """
+    monkeypatch.setattr("sys.argv", ["/home/me/measure\udcff.py"])
     said: list[str] = []
     looks = iter([False, False, True])
     pool = shared_pool(tmp_path, 0, notice=said.append)
     with pool.reserve(1), pool.reserve(1, lambda: next(looks)) as cores:
-        assert f"{os.getpid()}\nmeasure.py" == (tmp_path / "holder-0").read_text()
+        assert f"{os.getpid()}\nmeasure?.py" == (tmp_path / "holder-0").read_text()
         assert () == cores
 
     assert [] == said

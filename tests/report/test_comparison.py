@@ -12,6 +12,7 @@ from instruction_counts.analysis.verdicts.difference import Layouts, Verdict
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import Language
 from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.outcomes import EstimatedCycles, Outcome, Output, TensorValue, Times
 from instruction_counts.report.cases import selector
 from instruction_counts.report.comparison import comparison_document
@@ -146,6 +147,16 @@ NET = attrs.evolve(cpp("Net", outcome=counted(34_000)), subject=Model("Net"))
         (
             of_one(*(counted(1000, metrics={"bytecodes": count}) for count in (97, 24))),
             "% add · C++ 1,000 1,000 0 0% why identical count; bytecodes: 97 → 24 (better)",
+        ),
+        (
+            compare(
+                *(
+                    side(cpp("a", outcome=counted(count, metrics={"bytecodes": count})))
+                    for count in (100, 111)
+                ),
+                min_effect=Effect(relative=0.5),
+            ),
+            "OTHER METRICS CHANGED verdict on instructions: same",
         ),
         (
             of_one(counted(1000), failed(message="ValueError: bad")),

@@ -118,3 +118,13 @@ def test_many_cases_have_a_line_each() -> None:
     assert "┤" not in terminal.render(document)
     assert [series.key.title, 12, 1200, 1] == cells[:-1]
     assert "1,000 → 1,200  +200, +20.00% in run 9, torch 2.13.0+cpu (cf30153c)" == cells[-1]
+
+
+def test_the_latest_of_a_run_is_that_of_its_last_build() -> None:
+    """Whatever number a run has: older ones may be imported later."""
+    builds = [point(count, build=f"b{count}") for count in (1000, 1300)]
+    older = attrs.evolve(point(900), run_id=2, started_at="2025-12-31")
+    (series,) = all_series([older, *builds])
+    (row, *_) = history([series] * (MOST_PLOTS + 1), {}).tables[0].rows
+
+    assert 1300 == row.cells[2].value

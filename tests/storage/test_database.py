@@ -51,7 +51,7 @@ def test_the_users_own_database_is_in_a_private_folder(
     assert 0o700 == stat.S_IMODE(folder.stat().st_mode)
 
 
-@pytest.mark.parametrize("name", ["a b.db", "a%20b.db", "é?x=1#2.db", "runs"])
+@pytest.mark.parametrize("name", ["a b.db", "a%20b.db", "é?x=1#2.db", "runs", "\udcff.db"])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_file_may_have_any_name(tmp_path: Path, name: str, *, is_there: bool) -> None:
     """Nothing in it is taken for a part of a URL; it may be empty, as one that `mktemp` made."""

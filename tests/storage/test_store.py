@@ -286,6 +286,15 @@ def test_a_name_that_would_mislead_is_no_tag(store: Store, name: str, said: str)
         store.tag(number, name)
 
 
+def test_why_a_name_is_no_tag_is_said(store: Store) -> None:
+    """Each rule, as nobody could guess which one was broken."""
+    number = store.import_run(make_run())
+    with pytest.raises(
+        UsageError, match=r"not a valid tag\n  A tag is printable text .*\.json\.gz"
+    ):
+        store.tag(number, "a.json.gz")
+
+
 def test_a_tag_moves_only_by_force(store: Store) -> None:
     """To the same run it may be given again; the run stays when it is taken away."""
     first, second = store.import_run(make_run()), store.import_run(make_run())

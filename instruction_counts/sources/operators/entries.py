@@ -150,7 +150,8 @@ def _shape(value: Any) -> Shape | ByVariant:
     if isinstance(value, str):
         known = FAMILIES.get()
         if value not in known:
-            raise Mismatch(one_of(known, value))
+            alone = "a list of sizes, or a name that is stated under shapes"
+            raise Mismatch(one_of(known, value) if known else alone)
         return ByVariant(known[value])
     if isinstance(value, dict):
         return ByVariant(CONVERTER.structure(value, Variants[tuple[Count, ...]]))  # type: ignore[type-abstract]

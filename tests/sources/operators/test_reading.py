@@ -170,6 +170,10 @@ def test_an_entry_has_a_name_of_torchs_and_a_category(
             "version: 1\nshapes: {a: {z: [1]}}\noperators: {torch.a: {category: a,inputs: {x: a}}}",
             r"^[^\n]*\n  found     \"z\"\n  expected  one of small[^\n]*\n  See",
         ),
+        (
+            "version: 1\noperators: {torch.a: {category: a, inputs: {x: none}}}",
+            "expected  a list of sizes, or a name that is stated under shapes",
+        ),
         ("version: 2\noperators: {torch.add: {category: a}}\n", "the only supported version"),
         ("version: 1\noperators: {}\n", "at least one operator"),
         ("version: 1\noperators: [torch.add]\n", "a mapping"),
