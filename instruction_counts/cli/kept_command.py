@@ -24,7 +24,7 @@ def list_servers() -> None:
     """List them: build, torch, what is ready, age, idle time, memory."""
     found = holders()
     for _, holder in found:
-        ready = ", ".join(holder["servers"]) or "starting"
+        ready = ", ".join(holder["servers"]) or "no server yet"
         idle = f"idle {duration(holder['idle_s'])}" if holder["idle_s"] else "in use"
         console.line(f"{holder['build']}  {holder['interpreter']}", style="bold")
         age = duration(holder["age_s"])

@@ -72,10 +72,11 @@ def go_on(run_id: int | None, files: Iterable[Path]) -> str:
     """How to go on from a run that was interrupted; empty where nothing holds it."""
     for file in files:
         if file.name.endswith((".json", ".json.gz")):
-            return f"Go on with: --resume {shlex.quote(str(file))}"
+            return f"Go on with the same options, and --resume {shlex.quote(str(file))}"
     if run_id is None:
         return ""
-    return f"Go on with --resume FILE.json, from: {_export(run_id, 'FILE.json')}"
+    export = _export(run_id, "FILE.json")
+    return f"Go on with the same options, and --resume FILE.json, from: {export}"
 
 
 def interrupted_comparison(run_id: int | None, again: Sequence[str]) -> str:

@@ -99,7 +99,10 @@ def _made(path: Path) -> Any:
         cluster.close()
         raise
     except Exception as error:
-        message = f"{path}: {found.cluster} cannot be made: {type(error).__name__}: {error}"
+        cause: BaseException = error  # Dask wraps it, several times
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        message = f"{path}: {found.cluster} cannot be made: {type(cause).__name__}: {cause}"
         raise UsageError(message, "Its options are those of its own documentation.") from error
     return cluster
 

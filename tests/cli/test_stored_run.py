@@ -20,6 +20,7 @@ ONE, OTHER = make_run(make_record("a")), make_run(make_record("b"))
 
 COMPARE = "Compare: instruction-counts compare"
 EXPORT = "instruction-counts runs show 7 --output"
+GO_ON = "Go on with the same options, and --resume"
 
 
 def run_of(*builds: str) -> Run:
@@ -50,9 +51,9 @@ def test_a_run_can_be_compared_with_the_one_before(
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (["r.json"], "Go on with: --resume r.json"),
-        (["r.md", "r.csv", "a b.json.gz", "r.json"], "Go on with: --resume 'a b.json.gz'"),
-        ([], f"Go on with --resume FILE.json, from: {EXPORT} FILE.json"),
+        (["r.json"], f"{GO_ON} r.json"),
+        (["r.md", "r.csv", "a b.json.gz", "r.json"], f"{GO_ON} 'a b.json.gz'"),
+        ([], f"{GO_ON} FILE.json, from: {EXPORT} FILE.json"),
     ],
 )
 def test_a_run_goes_on_from_what_can_be_read_again(names: list[str], expected: str) -> None:
