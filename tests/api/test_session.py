@@ -1,6 +1,7 @@
 """A session, with a fake for the engine: what it measures, and when its servers start."""
 
-import gc
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from instruction_counts.session.builds import BuildRunner
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed, make_case
+from tests.process import ROOT
 from tests.session.fakes import SETTINGS, Remarks, fake_engines
 
 BASE = api.Build("base", "/nowhere/base/python")
@@ -69,14 +71,22 @@ def test_a_statement_is_counted_or_timed(engine: FakeEngine) -> None:
     ]
 
 
-def test_a_session_that_is_gone_lets_go_of_its_servers(engine: FakeEngine) -> None:
-    """The end of a process is that of its sessions, too."""
+LEFT_OPEN = """
+from tests.api.test_session import BUILD, FakeEngine, Opened, fake_engines
+engine = FakeEngine({})
+engine.close = lambda: print("closed")
+with fake_engines({BUILD.name: engine}):
     session = Opened()
     session.count("x")
-    del session
-    gc.collect()
+"""
 
-    assert engine.closed.is_set()
+
+def test_a_session_that_nobody_closed_ends_with_its_process() -> None:
+    """While there is still what it needs for that."""
+    command = [sys.executable, "-c", LEFT_OPEN]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert ("closed\n", "") == (ended.stdout, ended.stderr)
 
 
 @pytest.mark.skipif(len(available_cores()) < 2, reason="a case of two threads needs two cores")
