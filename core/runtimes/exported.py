@@ -40,8 +40,16 @@ def save(path):
     if not isinstance(program, torch.nn.Module):
         forward = {"forward": staticmethod(program)}
         module = type("Statement", (torch.nn.Module,), forward)()
+    for given, (name, sizes) in zip(inputs, dynamic_shapes.items()):
+        known = given.dim() if isinstance(given, torch.Tensor) else 0
+        if any(size >= known for size in sizes):  # torch would leave it out without a word
+            raise ValueError(
+                f"exported: {name} has {known} dimensions, so these cannot all vary: {list(sizes)}"
+            )
+    # DYNAMIC, not AUTO: what turns out to be constant fails, with torch's own words.
     varying = tuple(
-        {size: torch.export.Dim.AUTO for size in sizes} or None for sizes in dynamic_shapes
+        {size: torch.export.Dim.DYNAMIC for size in sizes} or None
+        for sizes in dynamic_shapes.values()
     )
     folder = os.path.dirname(os.path.abspath(path))
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "inductor")
@@ -71,7 +79,7 @@ class Exported(Runtime):
     """Calls the package of the exported statement or module, from Python and from C++."""
 
     needs: tuple[str, ...] = (
-        "torch.export.Dim.AUTO",
+        "torch.export.Dim.DYNAMIC",
         "torch._C._aoti.AOTIModelPackageLoader",
         "torch._inductor.config.cpp.march",  # else it compiles for the machine that it is on
     )
@@ -104,7 +112,7 @@ class Exported(Runtime):
         signature, model = signature_of(group), group.model(Language.PYTHON)
         made, name = (function_of(group), "f") if model is None else (f"{model}\n", "model")
         inputs = "".join(f"{arg}, " for arg in signature.args).rstrip()
-        varying = tuple(tuple(group.dynamic_shapes.get(arg, ())) for arg in signature.args)
+        varying = {arg: tuple(group.dynamic_shapes.get(arg, ())) for arg in signature.args}
         return (
             f"import torch\n\n{group.inputs(Language.PYTHON)}\n{made}\n"
             f"program, inputs, dynamic_shapes = {name}, ({inputs}), {varying!r}\n"

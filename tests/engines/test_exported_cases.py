@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -22,12 +23,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILE
 
 BUILD = default_build()
 SETUP = GroupedSetup("x = torch.ones(4, 4)", "auto x = torch::ones({4, 4});")
-STATEMENTS = {"whole": "y = (x * 2).relu().sum()", "data-dependent": "y = x if x.sum() > 0 else -x"}
+WHOLE = "y = (x * 2).relu().sum()"
+STATEMENTS: Mapping[str, tuple[str, bool | Mapping[str, Any]]] = {
+    "whole": (WHOLE, True),
+    "data-dependent": ("y = x if x.sum() > 0 else -x", True),
+    "no such dimension": (WHOLE, {"dynamic_shapes": {"x": (1, 7)}}),
+    "constant dimension": ("y = x.view(4, 4) + 1", {"dynamic_shapes": {"x": (0,)}}),
+}
 CASES = {
     f"{name} {case.autolabels.language.option}": case
-    for name, stmt in STATEMENTS.items()
+    for name, (stmt, exported) in STATEMENTS.items()
     for case in materialize(
-        {(name,): GroupedStmts(stmt, "auto y = x;", SETUP, "f(x) -> y", exported=True)}
+        {(name,): GroupedStmts(stmt, "auto y = x;", SETUP, "f(x) -> y", exported=exported)}
     )
     if case.autolabels.runtime is RuntimeMode.EXPORTED
     and (name == "whole" or case.autolabels.language is Language.PYTHON)
@@ -70,13 +77,23 @@ def test_both_languages_count_and_time_one_package(
     assert 1 == len([*cache.glob("artefacts/*/artefact.pt2")])
 
 
-def test_what_cannot_be_exported_fails_alone(first: Mapping[str, Outcome]) -> None:
-    """With torch's own words in a line."""
-    failure = first["data-dependent python"].failure
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("data-dependent", "GuardOnDataDependentSymNode: Could not guard on"),
+        ("no such dimension", "ValueError: exported: x has 2 dimensions, so these cannot all vary"),
+        ("constant dimension", "UserError: Constraints violated (L['x'].size()[0])"),
+    ],
+)
+def test_what_cannot_be_exported_fails_alone(
+    first: Mapping[str, Outcome], name: str, words: str
+) -> None:
+    """With a line that says why: nothing else is packaged in its place."""
+    failure = first[f"{name} python"].failure
 
     assert failure is not None
     assert failure.kind is FailureKind.EXCEPTION
-    assert failure.message.startswith("GuardOnDataDependentSymNode: Could not guard on")
+    assert failure.message.startswith(words)
     assert "\n" not in failure.summary
 
 

@@ -34,7 +34,7 @@ def test_both_languages_load_the_package_of_the_python_statement() -> None:
     assert python.model_source == cpp.model_source
     assert (
         "import torch\n\nx = torch.ones(4)\ndef f(x):\n    y = x + 1\n    return y\n\n"
-        "program, inputs, dynamic_shapes = f, (x,), ((),)\n"
+        "program, inputs, dynamic_shapes = f, (x,), {'x': ()}\n"
     ) == python.model_source
 
 
@@ -52,7 +52,7 @@ def test_a_module_is_exported_as_it_is() -> None:
     assert case.model_source is not None
     assert case.model_source.endswith(
         "model = torch.nn.Bilinear(4, 4, 4)\n\n"
-        "program, inputs, dynamic_shapes = model, (x, y,), ((), (0,))\n"
+        "program, inputs, dynamic_shapes = model, (x, y,), {'x': (), 'y': (0,)}\n"
     )
 
 
