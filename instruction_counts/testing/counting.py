@@ -30,6 +30,7 @@ from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, check_document
 from instruction_counts.report.renderers import terminal
 from instruction_counts.report.run import run_document
+from instruction_counts.storage.json_files import dumps, loads
 from instruction_counts.system.program import PROGRAM
 
 
@@ -56,6 +57,20 @@ class Counting:
         self.records[label] = attrs.evolve(record, label=label, definition_hash=digest)
         failure = record.outcome.failure
         return "" if record.outcome.status is Status.OK or failure is None else failure.summary
+
+    def counted(self) -> Run:
+        """All of it as one run; there is something."""
+        assert self._run is not None, "something was counted"
+        return attrs.evolve(self._run, cases=tuple(self.records.values()))
+
+    def as_text(self) -> str:
+        """All of it, for `add` in another process."""
+        return dumps(self.counted())
+
+    def add(self, text: str) -> None:
+        """Take what another process counted in the same build."""
+        self._run = loads(text, Run)
+        self.records.update({record.label: record for record in self._run.cases})
 
     @staticmethod
     def problem_of(function: Callable[..., Any], fixtures: Collection[str]) -> str:
@@ -87,8 +102,7 @@ class Counting:
             self._open().close()
 
     def _compared(self, baseline: str | None, fail_on: str, accepts: bool) -> tuple[Document, bool]:
-        assert self._run is not None, "something was counted"
-        run = attrs.evolve(self._run, cases=tuple(self.records.values()))
+        run = self.counted()
         if baseline is None:
             return run_document(run), False
         (build,) = run.builds

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _MARKER = "icount"
 _PROBLEM = pytest.StashKey[str]()
 _CALLS = pytest.StashKey[int]()
+_COUNTED = "icount_run"
+"""What a process of pytest-xdist tells to the one that started it."""
 
 
 class Benchmark:
@@ -117,14 +119,27 @@ class Plugin:
             terminalreporter.section("instruction counts")
             terminalreporter.write(self._counting.concluded(_options(config))[0])
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a process of pytest-xdist counted."""
+        if text := getattr(node, "workeroutput", {}).get(_COUNTED):
+            self.counting().add(text)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail where more is counted than the baseline allows; end the servers."""
         if self._counting is not None:
-            counted, options = self._counting.records, _options(session.config)
-            if counted and self._counting.concluded(options)[1] and not session.exitstatus:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            if self._counting.records:
+                self._conclude(session)
             self._counting.close()
+
+    def _conclude(self, session: pytest.Session) -> None:
+        assert self._counting is not None, "something was counted"
+        told = getattr(session.config, "workeroutput", None)
+        if told is not None:
+            told[_COUNTED] = self._counting.as_text()
+        elif self._counting.concluded(_options(session.config))[1] and not session.exitstatus:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _problem_of_marker(self, marker: pytest.Mark, scope: Mapping[str, Any]) -> str:
         try:
@@ -161,8 +176,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Add the plugin, unless it is there already, and the fixture if its name is free."""
-    if config.getoption("icount_baseline") and config.getoption("numprocesses", 0):
-        raise pytest.UsageError("--icount-baseline needs one process: leave out -n")
     if config.getoption("icount_accept") and not config.getoption("icount_baseline"):
         raise pytest.UsageError("--icount-accept needs --icount-baseline FILE")
     config.addinivalue_line("markers", f"{_MARKER}(stmt, setup=''): count a statement")

@@ -1,6 +1,6 @@
 """The plugin of pytest, on test files of its own, with a fake engine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import pytest
@@ -72,12 +72,14 @@ def engine() -> Iterator[FakeEngine]:
         yield made
 
 
-def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
+def run(
+    pytester: pytest.Pytester, *options: str, plugins: Sequence[object] = ()
+) -> pytest.RunResult:
     """A run of pytest with the plugin, which counts in a session that asks nobody."""
     own = Plugin(lambda: Counting(lambda **_: Opened()))
     unused = "cacheprovider", "xdist", "timeout", "instruction-counts"
     without = (f"-pno:{name}" for name in unused)
-    return pytester.runpytest_inprocess(*without, *options, plugins=[plugin, own])
+    return pytester.runpytest_inprocess(*without, *options, plugins=[plugin, own, *plugins])
 
 
 def test_calls_and_marked_statements_are_counted(
@@ -130,6 +132,48 @@ def test_several_calls_of_a_test_are_several_cases(
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*test_two*1,000*", "*call 2*1,004*"])
+
+
+class Worker:
+    """Makes a run one that pytest-xdist started, which tells what it counted."""
+
+    def __init__(self) -> None:
+        self.workeroutput: dict[str, object] = {}
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """As xdist does."""
+        config.workeroutput = self.workeroutput  # type: ignore[attr-defined]
+
+
+class Controller:
+    """Makes a run one that waits for those that pytest-xdist started."""
+
+    def __init__(self, *workers: Worker) -> None:
+        self._workers = workers
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """As xdist does, when each ends."""
+        for worker in self._workers:
+            session.config.hook.pytest_testnodedown(node=worker, error=None)
+
+
+def test_what_processes_of_xdist_count_is_compared_together(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """By the one that started them; none fails by what it has not counted."""
+    pytester.makepyfile(CALLS)
+    baseline = ("--icount-baseline", "counts.json")
+    run(pytester, *baseline, "--icount-accept", "-k", "call or pedantic")
+    workers = [Worker(), Worker(), Worker()]
+    names = ["call", "pedantic", "statement"]
+    each = [
+        run(pytester, *baseline, "-k", name, plugins=[worker])
+        for name, worker in zip(names, workers, strict=True)
+    ]
+    result = run(pytester, *baseline, "-k", "nothing", plugins=[Controller(*workers)])
+
+    assert [0, 0, 0] == [one.ret for one in each]
+    result.stdout.fnmatch_lines(["3 cases: 1 same · 1 worse · 1 added*"])
 
 
 @pytest.mark.parametrize(
