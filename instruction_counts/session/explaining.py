@@ -50,9 +50,11 @@ class Explained:
         """Refuse sections that a user asked for by name, and of which nothing is known.
 
         Raises:
-            UsageError: a side has no estimated cycles, or none that compare, or is not on CUDA.
+            UsageError: a side has no estimated cycles, or none that compare, or is not on CUDA, or
+                nothing is known of its Python.
         """
         found = [(side.title, side.records[self.key].outcome) for side in self.sides]
+        python = [at for at, of in found if of.executed is None or of.executed.bytecodes is None]
         cycles = [title for title, of in found if of.cycle_costs is None]
         cuda = [title for title, of in found if of.executed is None or of.executed.cuda is None]
         if "cycles" in sections and cycles:
@@ -64,6 +66,9 @@ class Explained:
         if "cuda" in sections and cuda:
             problem = f"{self.key.title} has no calls of CUDA in {' and '.join(cuda)}"
             raise UsageError(problem, "Choose a case whose tensors are on CUDA, or drop --by cuda.")
+        if "python" in sections and python:
+            problem = f"{self.key.title} has no Python functions in {' and '.join(python)}"
+            raise UsageError(problem, "Choose a case in Python, or drop --by python.")
 
 
 def explain_sides(

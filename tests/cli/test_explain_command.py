@@ -102,6 +102,7 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
         (["Training/only 1000"], "is in base.json, and not in new.json"),
         ([*ADD, "--by", "cycles"], "has no estimated cycles in base.json and new.json\n  Measure"),
         ([*ADD, "--by", "cuda"], "has no calls of CUDA in base.json and new.json\n  Choose"),
+        ([*ADD, "--by", "python"], "has no Python functions in base.json and new.json\n  Choose"),
     ],
 )
 def test_an_error_in_use_exits_with_1(
