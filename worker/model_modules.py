@@ -96,4 +96,5 @@ def tupled(value: Any) -> Any:
 def looks(module: Any) -> Any:
     """What tells one module from another of the same type."""
     state = [*module.named_parameters(), *module.named_buffers()]
-    return repr(module), [(name, tuple(tensor.shape)) for name, tensor in state]
+    shapes = [(name, tuple(tensor.shape)) for name, tensor in state]
+    return repr(module), shapes, [(tensor.stride(), tensor.dtype) for _, tensor in state]

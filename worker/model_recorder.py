@@ -37,7 +37,7 @@ class Recorder:
         self.taken_apart: Dict[str, str] = {}
         self.left_out: Counter[str] = Counter()
         self._inside = False
-        self._known: Dict[int, Optional[Message]] = {}
+        self._known: Dict[int, Message] = {}
         self._replaced: Set[int] = set()
 
     def listening(self) -> Any:
@@ -84,17 +84,22 @@ class Recorder:
         return output
 
     def _module(self, module: Any, args: Any, kwargs: Any) -> Optional[Message]:
-        kind = type(module).__name__
-        if id(module) not in self._known:
-            self._known[id(module)] = self._described(module)
-        described = self._known[id(module)]
-        if described is None:
+        is_own = type(module).__module__.startswith("torch.nn.modules.")
+        kind, has_children = type(module).__name__, any(True for _ in module.children())
+        if not is_own or kind in _CONTAINERS or (has_children and kind not in _WITH_CHILDREN):
             return None
-        names = Names(args, kwargs)
         try:
+            if self._casts():
+                raise UnwritableError("it runs under autocast")
+            if id(module) not in self._known:
+                self._known[id(module)] = self._described(module)
+            described, names = self._known[id(module)], Names(args, kwargs)
             call = f"model({names.arguments(args, kwargs)})"
         except UnwritableError as error:
             self.taken_apart[kind] = str(error)
+            return None
+        except Exception as error:  # noqa: BLE001 - what a constructor of any module may raise
+            self.taken_apart[kind] = summary(error)
             return None
         high = getattr(module, "num_embeddings", None)
         arguments = dict(described["keywords"])
@@ -105,53 +110,63 @@ class Recorder:
             "keywords": arguments,
             "path": self.path,
             "call": call,
-            "is_plain": not kwargs and all(map(is_tensor, args)),
+            "is_plain": not kwargs and [*map(id, args)] == [*map(id, names.tensors)],
             "training": bool(module.training),
             "inputs": names.inputs(high, backward=self.backward),
         }
 
-    def _described(self, module: Any) -> Optional[Message]:
-        """How to build a module of torch's own again; None where it has to be taken apart."""
-        kind = type(module).__name__
-        is_own = type(module).__module__.startswith("torch.nn.modules.")
-        children = any(True for _ in module.children())
-        if not is_own or kind in _CONTAINERS or (children and kind not in _WITH_CHILDREN):
-            return None
+    def _described(self, module: Any) -> Message:
+        """How to build a module of torch's own again.
+
+        Raises:
+            UnwritableError: it has to be taken apart.
+        """
         if id(module) in self._replaced:
-            self.taken_apart[kind] = "its forward was replaced"
-            return None
+            raise UnwritableError("its forward was replaced")
         parameters = list(module.parameters())
         gets_gradient = {self.backward and parameter.requires_grad for parameter in parameters}
         if len(gets_gradient) > 1:
-            self.taken_apart[kind] = "some of its parameters are frozen, and others are not"
-            return None
-        try:
-            positional, keywords = constructor_arguments(module)
-            again = self._again(module, positional, keywords)
-        except Exception as error:  # noqa: BLE001 - what a constructor of any module may raise
-            self.taken_apart[kind] = summary(error)
-            return None
-        if again != looks(module):
-            self.taken_apart[kind] = "its attributes do not tell how it was made"
-            return None
-        dtypes = {str(parameter.dtype) for parameter in parameters if parameter.is_floating_point()}
+            raise UnwritableError("some of its parameters are frozen, and others are not")
+        dtypes = {
+            str(tensor.dtype)
+            for tensor in (*parameters, *module.buffers())
+            if tensor.is_floating_point() or tensor.is_complex()
+        } or {"torch.float32"}
+        if len(dtypes) > 1:
+            raise UnwritableError(f"it has tensors of {' and '.join(sorted(dtypes))}")
+        (dtype,) = dtypes
+        positional, keywords = constructor_arguments(module)
+        again, found = self._again(module, positional, keywords, dtype), looks(module)
+        if again[:2] != found[:2]:
+            raise UnwritableError("its attributes do not tell how it was made")
+        if again != found:
+            raise UnwritableError("its parameters are not as its constructor makes them")
         return {
             "kind": "module",
-            "type": kind,
+            "type": type(module).__name__,
             "positional": positional,
             "keywords": keywords,
-            "dtype": dtypes.pop() if len(dtypes) == 1 else "torch.float32",
+            "dtype": dtype,
             "has_parameters": True in gets_gradient,
             "is_frozen": self.backward and gets_gradient == {False},
         }
 
-    def _again(self, module: Any, positional: List[Any], keywords: Message) -> Any:
+    def _casts(self) -> bool:
+        """Whether operators cast what they are given."""
+        torch = self.torch
+        try:
+            return any(map(torch.is_autocast_enabled, ("cpu", "cuda")))
+        except TypeError:  # older torch, where it takes no device
+            return bool(torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled())
+
+    def _again(self, module: Any, positional: List[Any], keywords: Message, dtype: str) -> Any:
         from torch.utils._python_dispatch import _disable_current_modes
 
         make = getattr(self.torch.nn, type(module).__name__)
         named = {name: tupled(value) for name, value in keywords.items()}
         with _disable_current_modes(), self.torch.device("meta"):
-            return looks(make(*map(tupled, positional), **named))
+            made = make(*map(tupled, positional), **named)
+            return looks(made.to(getattr(self.torch, dtype[len("torch.") :])))
 
     def _operator(self, func: Any, args: Any, kwargs: Any) -> Optional[Message]:
         namespace, _, name = func._schema.name.partition("::")

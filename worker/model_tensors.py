@@ -56,8 +56,10 @@ class Names:
 
     def _code(self, value: Any) -> str:
         if is_tensor(value):
+            if unusual := _unusual(value):
+                raise UnwritableError(f"an argument is a {unusual} tensor")
             return self.of(value)
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
             inner = ", ".join(map(self._code, value))
             if isinstance(value, list):
                 return f"[{inner}]"
@@ -75,6 +77,19 @@ class Names:
         if text.startswith("torch.") and text[len("torch.") :].isidentifier():
             return text  # a dtype, a layout or a memory format
         raise UnwritableError(f"an argument is a {type(value).__name__}")
+
+
+def _unusual(tensor: Any) -> str:
+    """What a tensor is that shape, strides and type do not tell; empty where it is nothing else."""
+    layout = str(tensor.layout)[len("torch.") :].replace("_", " ")
+    kinds = {
+        layout: layout != "strided",
+        "nested": tensor.is_nested,
+        "quantized": tensor.is_quantized,
+        "conjugated": tensor.is_conj(),
+        "negated": tensor.is_neg(),
+    }
+    return next((kind for kind, is_one in kinds.items() if is_one), "")
 
 
 def is_usual(name: str, value: Any) -> bool:

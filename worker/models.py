@@ -108,7 +108,7 @@ def _load(torch: Any, request: Message) -> Tuple[Any, Any, bool]:
 def _has_mode(model: Any, request: Message) -> bool:
     """Whether a model can be trained or not; an exported program stays as it was exported."""
     try:
-        model.train(request["training"])
+        model.train() if request["training"] else model.eval()
     except NotImplementedError as error:
         if request["training"]:
             raise RefusalError(

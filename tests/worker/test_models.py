@@ -107,6 +107,18 @@ def test_a_call_is_written_as_people_write_it() -> None:
         # What its attributes tell would be another module, or no layer of torch's any more.
         ("weighted", ["aten.linear"], {"Linear": "its attributes do not tell how it was made"}),
         ("replaced", ["aten.add.Tensor"], {"Linear": "its forward was replaced"}),
+        (
+            "strided",
+            ["aten.linear"],
+            {"Linear": "its parameters are not as its constructor makes them"},
+        ),
+        (
+            "mixed",
+            ["aten.batch_norm"],
+            {"BatchNorm1d": "it has tensors of torch.float32 and torch.float64"},
+        ),
+        # The operators are those after the casts.
+        ("Autocast", [*["aten.to.dtype"] * 3, "aten.linear"], {"Linear": "it runs under autocast"}),
         # Hooks run before and after its forward, which stays the layer that it is.
         ("hooked", ["aten.add.Tensor", "Linear", "aten.mul.Tensor"], {}),
     ],
@@ -145,6 +157,30 @@ def test_modules_tell_how_they_were_made(
 ) -> None:
     """Each keeps its arguments in a way of its own; a size of (1, 1) is the default of 1."""
     assert (positional, keywords) == constructor_arguments(module)
+
+
+def test_a_tensor_that_is_given_twice_is_one_input() -> None:
+    """The call names it twice: a module may do other things with one tensor than with two."""
+    (call,) = traced("Gates", ROWS)["calls"]
+
+    assert ("model(x, x)", False, 1) == (call["call"], call["is_plain"], len(call["inputs"]))
+
+
+def test_what_shape_and_type_do_not_tell_of_a_tensor_is_left_out() -> None:
+    """Another tensor would be counted in its place."""
+    answer = traced("Unusual", {**ROWS, "shape": [4, 4]})
+
+    assert [
+        "mm: an argument is a sparse coo tensor",
+        "mm: an argument is a conjugated tensor",
+    ] == [*answer["left_out"]]
+
+
+def test_the_type_of_a_module_without_parameters_is_that_of_its_buffers() -> None:
+    """It is made of that type again."""
+    (call,) = traced("doubled", {**ROWS, "dtype": "float64"})["calls"]
+
+    assert "torch.float64" == call["dtype"]
 
 
 def test_the_type_of_parameters_and_the_mode_are_noted_of_every_module() -> None:
