@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,17 @@ from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.turns import Block
 from instruction_counts.system.worker_process import WorkerError
 
-_LOOK_UP_S = 0.05
-
 
 class ForkBlocks:
-    """What the child at the other end of a connection times."""
+    """What the child of a task times, at the other end of a connection."""
 
-    def __init__(self, connection: socket.socket, failure: Callable[[], Exception]) -> None:
-        self._connection, self._failure = connection, failure
-        self._lines = connection.makefile("rb")
+    def __init__(self, listener: socket.socket, task: Future[object]) -> None:
+        self._task = task
+        try:
+            self._connection, _ = listener.accept()
+        except OSError:
+            raise self._failure() from None
+        self._lines = self._connection.makefile("rb")
 
     def wait(self) -> None:
         """Wait until the case is ready."""
@@ -50,6 +52,10 @@ class ForkBlocks:
         found: dict[str, Any] = json.loads(line)
         return found
 
+    def _failure(self) -> BaseException:
+        ended = Failure(FailureKind.EXIT, "its process ended while it was timed")
+        return self._task.exception() or WorkerError(ended)
+
 
 @contextlib.contextmanager
 def opened_blocks(run: Callable[[Path], object], place: Path) -> Iterator[ForkBlocks]:
@@ -58,45 +64,15 @@ def opened_blocks(run: Callable[[Path], object], place: Path) -> Iterator[ForkBl
     Raises:
         WorkerError, ServerStartError: what ``run`` raises, also between two blocks.
     """
-    errors: list[Exception] = []
-
-    def carry_out() -> None:
-        try:
-            run(place)
-        except Exception as error:  # noqa: BLE001 - raised where a block is waited for
-            errors.append(error)
-
-    thread = threading.Thread(target=carry_out, daemon=True)
-
-    def failure() -> Exception:
-        thread.join()
-        ended = Failure(FailureKind.EXIT, "its process ended while it was timed")
-        return errors[0] if errors else WorkerError(ended)
-
-    with socket.socket(socket.AF_UNIX) as listener:
+    with socket.socket(socket.AF_UNIX) as listener, ThreadPoolExecutor(1) as threads:
         listener.bind(str(place))
         listener.listen(1)
-        listener.settimeout(_LOOK_UP_S)
-        thread.start()
+        task = threads.submit(run, place)
+        # Nobody waits for a child that ends before it connects.
+        task.add_done_callback(lambda _: listener.shutdown(socket.SHUT_RDWR))
         try:
-            connection = _accepted(listener, thread, failure)
-            with contextlib.closing(ForkBlocks(connection, failure)) as blocks:
+            with contextlib.closing(ForkBlocks(listener, task)) as blocks:
                 blocks.wait()
                 yield blocks
         finally:
-            thread.join()
             place.unlink(missing_ok=True)
-
-
-def _accepted(
-    listener: socket.socket, thread: threading.Thread, failure: Callable[[], Exception]
-) -> socket.socket:
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            if not thread.is_alive():
-                raise failure() from None
-        else:
-            connection.settimeout(None)
-            return connection

@@ -75,34 +75,21 @@ class CaseCounts:
         """
         kind = kind_of(case)
         loop = self._loops.get(case.autolabels.language) if kind.has_windows else counting.Loop()
-        return self._count(run, kind, loop, case, lookups, layout)
-
-    def _count(
-        self,
-        run: Child,
-        kind: Kind,
-        loop: counting.Loop,
-        case: Case | None = None,
-        lookups: Sequence[Any] = (),
-        layout: int = 0,
-    ) -> counting.Counted:
-        request = kind.asked(lookups, layout)
-        dumps = self._server.folder / "dumps"
-        answers: list[Mapping[str, Any]] = []
+        request, folder = kind.asked(lookups, layout), self._server.folder
+        dumps, answers = folder / "dumps", list[Mapping[str, Any]]()
         try:
             answers.extend(self._answers(run, kind, request))
             answer = answers[-1]
-            counted = kind.evaluate(answers, self._server.folder, loop)
-            if case is not None and counted.instructions.per_run + loop.per_run == 0:
-                # Not even the loop is left of it.
+            counted = kind.evaluate(answers, folder, loop)
+            if counted.instructions.per_run + loop.per_run == 0:  # not even the loop is left
                 raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
             others = counting.others_in(dumps, answer["pid"]) if kind.has_windows else 0
-            if case is not None and self._profile.callgrind_out is not None:
+            if self._profile.callgrind_out is not None:
                 last = [answer, *answer.get("windows", ())][-1]["dump"]
                 path = self._profile.callgrind_out / callgrind_name(case)
-                shutil.copy(self._server.folder / f"{last}-01", path)
+                shutil.copy(folder / f"{last}-01", path)
         finally:
-            for answered in answers if case is not None else ():
+            for answered in answers:
                 remove_dumps(dumps, answered["pid"])
         if self.allocator_name != "steady":
             counted = counted.unallocated()
@@ -129,8 +116,10 @@ class CaseCounts:
         yield answer
 
     def _measure_loop(self, language: Language) -> counting.Loop:
+        # Its dumps stay: where a server is held for others, they read them, too.
         run = empty_loop(self._server, self._compiler, language)
-        counted = self._count(run, WARM, counting.Loop())
+        answers = [*self._answers(run, WARM, WARM.asked((), 0))]
+        counted = WARM.evaluate(answers, self._server.folder, counting.Loop())
         return counting.Loop.of(counted.profile, counted.functions.runs)
 
 
