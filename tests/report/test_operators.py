@@ -10,7 +10,7 @@ from instruction_counts.report.document import Document
 from instruction_counts.report.plots import Curve
 from instruction_counts.session.operators import MeasuredSizes
 from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
-from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 from tests.analysis.made_operators import OTHER, RUN
 from tests.builders import counted
 from tests.fakes import failed, make_record, make_run
@@ -19,7 +19,7 @@ from tests.report.rendered import screen
 
 def test_the_list_says_what_an_operator_has_and_has_not() -> None:
     """Its shapes, where these are not all, and what it is not measured in."""
-    shapes = Tensor(ByVariant({"small": (1,), "typical": (2,)}))
+    shapes = Tensor({"small": (1,), "typical": (2,)})
     entry = OperatorEntry("other", {"x": shapes}, cpp=False, autograd=False, name="torch.f")
     (row,) = report.listed([entry]).tables[0].rows
 

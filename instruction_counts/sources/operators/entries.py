@@ -79,16 +79,9 @@ FAMILIES: ContextVar[Families] = ContextVar("families")
 """The shapes that have names, while the entries of their file are read."""
 
 
-@attrs.frozen
-class ByVariant:
-    """A value that differs from variant to variant."""
-
-    values: Mapping[str, Any] = attrs.field(hash=False)
-
-
 def at(value: Any, variant: str) -> Any:
-    """A value as it is in a variant."""
-    return value.values[variant] if isinstance(value, ByVariant) else value
+    """A value as it is in a variant, where it differs from one to the next."""
+    return value[variant] if isinstance(value, Mapping) else value
 
 
 # How values are drawn
@@ -146,15 +139,15 @@ Drawn: TypeAlias = Annotated[Distribution, Parsed(_distribution)]
 # Inputs and arguments
 
 
-def _shape(value: Any) -> Shape | ByVariant:
+def _shape(value: Any) -> Shape | Mapping[str, Shape]:
     if isinstance(value, str):
         known = FAMILIES.get()
         if value not in known:
             alone = "a list of sizes, or a name that is stated under shapes"
             raise Mismatch(one_of(known, value) if known else alone)
-        return ByVariant(known[value])
+        return known[value]
     if isinstance(value, dict):
-        return ByVariant(CONVERTER.structure(value, Variants[tuple[Count, ...]]))  # type: ignore[type-abstract]
+        return CONVERTER.structure(value, Variants[tuple[Count, ...]])  # type: ignore[type-abstract]
     return CONVERTER.structure(value, tuple[Count, ...])
 
 
@@ -162,8 +155,8 @@ def _shape(value: Any) -> Shape | ByVariant:
 class Tensor:
     """A tensor that is handed to an operator."""
 
-    shape: Annotated[Shape | ByVariant, Parsed(_shape)]
-    """In files also the name of a family of shapes."""
+    shape: Annotated[Shape | Mapping[str, Shape], Parsed(_shape)]
+    """Or one for each variant; in files also the name of a family of these."""
     dtype: Annotated[str, among(DTYPES)] | None = None
     """None follows what is asked for; float32 if nothing is."""
     distribution: Drawn | None = None
@@ -207,7 +200,7 @@ def _argument(value: Any) -> Any:
     if not isinstance(value, dict):
         return _plain(value)
     kind = Variants[Annotated[Any, Parsed(_plain)]]
-    return ByVariant(CONVERTER.structure(value, kind))  # type: ignore[type-abstract]
+    return CONVERTER.structure(value, kind)  # type: ignore[type-abstract]
 
 
 # Entries
@@ -331,13 +324,11 @@ class OperatorEntry(Stated):
     def variants(self) -> tuple[str, ...]:
         """The variants that all values of the entry have; ``typical`` where none differs."""
         shapes = [tensor.shape for _, tensor in self.each_tensor()]
-        values = [
-            value for value in (*shapes, *self.kwargs.values()) if isinstance(value, ByVariant)
-        ]
+        values = [value for value in (*shapes, *self.kwargs.values()) if isinstance(value, Mapping)]
         return tuple(
             name
             for name in (VARIANTS if values else ("typical",))
-            if all(name in value.values for value in values)
+            if all(name in value for value in values)
         )
 
     @property

@@ -3,9 +3,9 @@
 from typing import Any
 
 from instruction_counts.sources.operators.calls import Call, Overrides, calls
-from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 
-SQUARE = Tensor(ByVariant({"small": (2, 2), "typical": (8, 8), "large": (64, 64)}))
+SQUARE = Tensor({"small": (2, 2), "typical": (8, 8), "large": (64, 64)})
 
 
 def call_of(entry: OperatorEntry, **overrides: Any) -> Call:

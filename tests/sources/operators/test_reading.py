@@ -7,7 +7,6 @@ import pytest
 
 from instruction_counts.domain.errors import DataError
 from instruction_counts.sources.operators.entries import (
-    ByVariant,
     Distribution,
     OperatorEntry,
     Tensor,
@@ -34,8 +33,8 @@ def entries_of(folder: Path, *lines: str) -> tuple[OperatorEntry, ...]:
     return read_operators(path)
 
 
-FAMILY = Tensor(ByVariant({"small": (2, 2), "typical": (8, 8)}))
-LARGE = ByVariant({"large": (9,)})
+FAMILY = Tensor({"small": (2, 2), "typical": (8, 8)})
+LARGE = {"large": (9,)}
 DRAWN = {
     "ones": Distribution("ones"),
     "integers": Distribution("integers", 0, 10),

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.operators.entries import ByVariant, Tensor
+from instruction_counts.sources.operators.entries import Tensor
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.sizes import (
     at_size,
@@ -18,7 +18,7 @@ from instruction_counts.sources.operators.sizes import (
 from instruction_counts.sources.operators.source import standard_file
 from tests.sources.operators.made import entry
 
-MATRIX = Tensor(ByVariant({"small": (2, 3), "typical": (64, 32)}))
+MATRIX = Tensor({"small": (2, 3), "typical": (64, 32)})
 MM = entry("torch.mm", inputs={"input": MATRIX, "mat2": Tensor((32, 64)), "n": Tensor((7,))})
 
 
