@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -11,7 +11,7 @@ import attrs
 from instruction_counts.builds.compilers import TORCHS_OWN, printed
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
-from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Case, Language
 from instruction_counts.domain.work import WorkOrder
 
 DEBUG_FILES = Path("/usr/lib/debug/.build-id")
@@ -44,25 +44,15 @@ class MissingRequirement:
         return attrs.evolve(order, refusal=self.what)
 
 
-def runtime_refusals(facts: BuildFacts, modes: Collection[RuntimeMode]) -> dict[RuntimeMode, str]:
-    """Why a build cannot run cases of those of ``modes`` that its torch does not have."""
-    needs = {mode: runtime_of(mode).needs for mode in modes}
-    absent = {name for name, is_there in facts.has.items() if not is_there}
-    return {
-        mode: f'build "{facts.build.name}": this torch has no {" and no ".join(sorted(found))}, '
-        f'which the runtime "{mode.option}" needs'
-        for mode, several in needs.items()
-        if (found := absent.intersection(several))
-    }
-
-
-def no_backward(case: Case) -> str:
-    """Why no torch can differentiate a case; empty where one may."""
-    labels = case.autolabels
-    refused = labels.autograd is AutogradMode.FORWARD_BACKWARD
-    if not refused or runtime_of(labels.runtime).has_backward:
-        return ""
-    return f'the runtime "{labels.runtime.option}" has no backward pass'
+def runtime_refusal(facts: BuildFacts, case: Case) -> str:
+    """Why a build cannot run a case in its runtime; empty where it can."""
+    runtime = runtime_of(case.autolabels.runtime)
+    named = f'the runtime "{runtime.mode.option}"'
+    if absent := sorted(name for name in runtime.needs if not facts.has.get(name, True)):
+        lacks = f"this torch has no {' and no '.join(absent)}"
+        return f'build "{facts.build.name}": {lacks}, which {named} needs'
+    is_backward = case.autolabels.autograd is AutogradMode.FORWARD_BACKWARD
+    return f"{named} has no backward pass" if is_backward and not runtime.has_backward else ""
 
 
 def missing(facts: BuildFacts) -> Iterator[MissingRequirement]:

@@ -11,7 +11,7 @@ import attrs
 
 from instruction_counts.builds.compilers import TORCHS_OWN
 from instruction_counts.builds.lock_files import is_made
-from instruction_counts.builds.missing import missing, no_backward, runtime_refusals
+from instruction_counts.builds.missing import missing, runtime_refusal
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.lanes import lanes_of
 from instruction_counts.core.facts import Operator
@@ -199,8 +199,6 @@ class BuildRunner:
         self, facts: BuildFacts, cases: Sequence[Case], skip: bool, resources: bool | None
     ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
-        modes = {case.autolabels.runtime for case in cases}
-        refusals = runtime_refusals(facts, modes)
         has_no_times = not has_gpu(facts) and any(map(is_on_cuda, cases))
         if settings.times and settings.counts and has_no_times:
             self.observer.note(NO_CUDA_TIMES)
@@ -221,7 +219,7 @@ class BuildRunner:
                     if not skip:
                         raise BuildError(requirement.what, requirement.remedy)
                     order = requirement.reduced(order)
-            refusal = order.refusal or refusals.get(case.autolabels.runtime) or no_backward(case)
+            refusal = order.refusal or runtime_refusal(facts, case)
             if is_on_cuda(case):
                 refusal = refusal or cuda_refusal(facts, order, settings.engine)
                 order = on_cuda(facts, order)

@@ -6,10 +6,9 @@ import attrs
 import pytest
 
 from instruction_counts.builds.compilers import CppCompiler
-from instruction_counts.builds.missing import missing, no_backward, runtime_refusals
+from instruction_counts.builds.missing import missing, runtime_refusal
 from instruction_counts.core.runtimes import Runtime, register, unregister
-from instruction_counts.core.types import AutogradMode, AutoLabels, Language, RuntimeMode
-from instruction_counts.domain.build import default_build
+from instruction_counts.core.types import AutogradMode, RuntimeMode
 from tests.fakes import FACTS, make_case
 
 
@@ -33,10 +32,11 @@ def test_without_a_compiler_nobody_misses_headers() -> None:
 def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None:
     """With the reason, and only what is not there."""
     has = {"torch.nn": True, "torch.unheard.of": False}
-    facts = attrs.evolve(FACTS, build=default_build(), has=has)
-    found = runtime_refusals(facts, [RuntimeMode.EAGER, RuntimeMode.JIT, runtime.mode])
+    facts = attrs.evolve(FACTS, has=has)
+    cases = [make_case(runtime=mode) for mode in (RuntimeMode.EAGER, runtime.mode)]
     reason = 'this torch has no torch.unheard.of, which the runtime "unheard" needs'
-    assert {runtime.mode: f'build "default": {reason}'} == found
+
+    assert ["", f'build "default": {reason}'] == [runtime_refusal(facts, case) for case in cases]
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None
 )
 def test_what_cannot_be_differentiated_is_refused(runtime: RuntimeMode, expected: str) -> None:
     """Its forward pass is measured."""
-    forward, backward = (
-        attrs.evolve(make_case(), autolabels=AutoLabels(runtime, autograd, Language.PYTHON))
+    cases = [
+        make_case(runtime=runtime, autograd=autograd)
         for autograd in (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)
-    )
+    ]
 
-    assert ("", expected) == (no_backward(forward), no_backward(backward))
+    assert ["", expected] == [runtime_refusal(FACTS, case) for case in cases]
