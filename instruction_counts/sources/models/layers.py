@@ -120,6 +120,11 @@ class TraceMode:
     exported: bool = False
     """Whether it is exported, too."""
 
+    @property
+    def moved(self) -> str:
+        """What follows a tensor or a module that is made on the CPU."""
+        return "" if self.device is None else ".to(device)"
+
 
 def take_apart(
     build: Build,

@@ -79,7 +79,7 @@ def _head(traces: Sequence[ModelTrace], number: int, command: Sequence[str]) -> 
 
 def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode) -> str:
     """A unique layer, with all places where it is used."""
-    autograd, moved = mode.backward and layer.has_backward, _moved(mode)
+    autograd, moved = mode.backward and layer.has_backward, mode.moved
     inputs = [
         _input(tensor, moved, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs
     ]
@@ -102,16 +102,15 @@ def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode
         [f"py_setup={_block(code, 20)}"],
         [tensor.name for tensor in layer.inputs],
         _lines("Layer", [_text(layer.title), f"uses={several}"], 16),
+        mode,
         autograd=autograd,
-        device=mode.device,
-        runtimes=_runtimes(mode),
         constructor="GroupedModules" if is_called else "GroupedStmts",
     )
 
 
 def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
     """The model as a whole, as its user would run it."""
-    autograd, moved = mode.backward and trace.result is not None, _moved(mode)
+    autograd, moved = mode.backward and trace.result is not None, mode.moved
     variables = itertools.chain(_LETTERS, (f"t{number}" for number in itertools.count()))
     names = [name for name, _ in zip(variables, trace.inputs, strict=False)]
     given = list(zip(names, trace.inputs, strict=True))
@@ -135,9 +134,8 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         else [f"py_setup={code}"],
         names,
         f"Model({_text(trace.source.name)})",
+        mode,
         autograd=autograd,
-        device=mode.device,
-        runtimes=_runtimes(mode),
     )
 
 
@@ -147,10 +145,9 @@ def _entry(
     setup: Sequence[str],
     inputs: Iterable[str],
     subject: str,
+    mode: TraceMode,
     *,
     autograd: bool,
-    device: str | None,
-    runtimes: Sequence[str],
     constructor: str = "GroupedStmts",
 ) -> str:
     """An entry of the mapping; ``at`` is its name and how far it is indented."""
@@ -159,23 +156,13 @@ def _entry(
         _block(code, indent + 4),
         f"setup={_lines('GroupedSetup', setup, indent + 4)}",
         f'signature="f({", ".join(inputs)}) -> y"',
-        *(f"{runtime}=True" for runtime in runtimes),
+        *(["compiled=True"] if mode.compiled else []),
+        *(["exported=True"] if mode.exported else []),
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
-        *([] if device is None else [f"device={_text(device)}"]),
+        *([] if mode.device is None else [f"device={_text(mode.device)}"]),
         f"subject={subject}",
     ]
     return f"{' ' * indent}{_text(name)}: {_lines(constructor, stated, indent)},"
-
-
-def _runtimes(mode: TraceMode) -> Sequence[str]:
-    """Those beside eager."""
-    flags = {"compiled": mode.compiled, "exported": mode.exported}
-    return [name for name, is_on in flags.items() if is_on]
-
-
-def _moved(mode: TraceMode) -> str:
-    """What follows a tensor or a module that is made on the CPU."""
-    return "" if mode.device is None else ".to(device)"
 
 
 def _arguments(layer: ModelLayer) -> str:
