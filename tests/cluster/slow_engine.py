@@ -10,26 +10,25 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import EngineEntry, Lend, Notice, Profile
+from instruction_counts.engines.engine import EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register
+from tests.extending.toys import Abacus
 
 SECONDS = "SECONDS_A_CASE"
 NOTED = "NOTED"
 HOLD = "HOLD"
 
 
-class SlowEngine:
+class SlowEngine(Abacus):
     """Counts without running anything."""
 
     def __init__(self, facts: BuildFacts) -> None:
-        self._facts = facts
+        super().__init__(facts)
         self._closed = threading.Event()
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
@@ -44,20 +43,6 @@ class SlowEngine:
                 break
         count = len(order.case.timer_args.stmt)
         return Outcome(Status.OK, instructions=Instructions(count, True, (Window(1, count),)))
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """That of the build."""
-        return self._facts.fingerprint
-
-    def check(self, orders: Sequence[WorkOrder]) -> None:
-        """It can always start."""
-
-    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
-        """Nothing to get ready."""
-
-    def wait(self) -> None:
-        """Nothing to wait for."""
 
     def close(self) -> None:
         """End what is held."""
