@@ -272,27 +272,22 @@ def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
     assert [1, 1, *[None] * len(odd)] == [store.find(text) for text in ["1", "bäse 2.1", *odd]]
 
 
+NOT_VALID = r"not a valid tag\n  A tag is printable text .*\.json\.gz"
 MISLEADING = ["", " ", " a", "1", "١", "-a", "a:b", "a/b", "a.json", "a\nb", "\ud800"]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("last", "is always the newest run"), *((name, "is not a valid tag") for name in MISLEADING)],
+    [("last", "is always the newest run"), *((name, NOT_VALID) for name in MISLEADING)],
 )
 def test_a_name_that_would_mislead_is_no_tag(store: Store, name: str, said: str) -> None:
-    """Numbers, options, files, builds of a run and the last one have names of their own."""
+    """Numbers, options, files, builds of a run and the last one have names of their own.
+
+    Each rule is said, as nobody could guess which one was broken.
+    """
     number = store.import_run(make_run())
     with pytest.raises(UsageError, match=said):
         store.tag(number, name)
-
-
-def test_why_a_name_is_no_tag_is_said(store: Store) -> None:
-    """Each rule, as nobody could guess which one was broken."""
-    number = store.import_run(make_run())
-    with pytest.raises(
-        UsageError, match=r"not a valid tag\n  A tag is printable text .*\.json\.gz"
-    ):
-        store.tag(number, "a.json.gz")
 
 
 def test_a_tag_moves_only_by_force(store: Store) -> None:
