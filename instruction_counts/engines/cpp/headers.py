@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from instruction_counts.builds.files import files_below
 from instruction_counts.system.cache import Cache, key_of
 
 HEADERS = "headers"
@@ -45,7 +47,7 @@ def shared_paths(cache: Cache, paths: Sequence[str]) -> tuple[str, ...]:
 def headers_digest(include_paths: Sequence[str]) -> str:
     """Changes when a header below ``include_paths`` does: their names, sizes and times."""
     digest = hashlib.sha256()
-    for path in _files_below(include_paths):
+    for path in itertools.chain.from_iterable(map(files_below, include_paths)):
         with contextlib.suppress(OSError):
             found = os.stat(path)  # noqa: PTH116 - ten thousand times
             digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
@@ -58,19 +60,10 @@ def _content_of(cache: Cache, paths: Sequence[str]) -> str:
     def build(folder: Path) -> None:
         digest = hashlib.sha256()
         for top in paths:
-            for path in _files_below([top]):
+            for path in files_below(top):
                 name, text = os.path.relpath(path, top), Path(path).read_bytes()
                 digest.update(f"{name}\0{len(text)}\n".encode() + text)
         (folder / _CONTENT).write_text(digest.hexdigest()[:32], encoding="ascii")
 
     entry = cache.entry(HEADERS, key_of(_CONTENT, headers_digest(paths)), build)
     return (entry / _CONTENT).read_text(encoding="ascii")
-
-
-def _files_below(paths: Sequence[str]) -> Iterator[str]:
-    """The paths of all files, sorted in each folder."""
-    for top in paths:
-        for folder, subfolders, files in os.walk(top):
-            subfolders.sort()
-            for name in sorted(files):
-                yield os.path.join(folder, name)  # noqa: PTH118 - ten thousand times
