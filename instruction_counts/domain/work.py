@@ -46,9 +46,8 @@ class WorkOrder:
     counts: bool = True
     times: bool = True
     output: bool = False
-    """Whether what the statement computes is recorded, too, where the engine can."""
-    cpp_output: bool = False
-    """The same for C++, which is compiled a second time for it."""
+    """Whether what the statement computes is recorded, too, where the engine can; a case in C++ is
+    compiled a second time for it."""
     executed: bool = False
     """Whether bytecodes and operators are recorded, too, where the engine can."""
     resources: bool = False

@@ -482,8 +482,6 @@ class ForkEngine:
         order, files = attempt.order, attempt.files
         try:
             if order.case.autolabels.language is Language.CPP:
-                if not order.cpp_output:
-                    return None
                 source = with_output(CppSource.of(order.case))
                 files = {**files, "library": self._compiler.case(source, attempt.cores)}
             first, second = self._outputs(attempt, files)

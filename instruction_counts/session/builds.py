@@ -16,7 +16,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.lanes import lanes_of
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE
-from instruction_counts.core.types import Case
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import DEFAULT_NAME, Build, Fingerprint
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.metrics import CYCLES, HARDWARE
@@ -208,7 +208,7 @@ class BuildRunner:
                 *(case, build),
                 counts=settings.counts,
                 times=settings.times,
-                output=True,
+                output=case.autolabels.language is Language.PYTHON,
                 executed=settings.counts or case.timer_args.kind == ONCE,
                 cycles=CYCLES.name in settings.metrics,
                 hardware=HARDWARE in settings.metrics,

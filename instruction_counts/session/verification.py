@@ -90,9 +90,8 @@ def recount(runner: BuildRunner, cases: Sequence[Case], layouts: int | None) -> 
 def outputs_of(runner: BuildRunner, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:
     """What C++ ``cases`` compute on each build, as far as that is known."""
     runner.observer.note(f"Comparing what {len(cases)} C++ cases compute")
-    options = {"counts": False, "times": False, "output": True, "cpp_output": True}
     found: dict[str, dict[CaseKey, Output]] = {name: {} for name in runner.names}
-    for done in _measure(runner, cases, range(1), **options):
+    for done in _measure(runner, cases, range(1), counts=False, times=False, output=True):
         if done.outcome.output is not None:
             found[done.order.build.name][done.order.case.key] = done.outcome.output
     return list(found.values())

@@ -180,7 +180,7 @@ def first(lab: Lab) -> Mapping[str, Outcome]:
 
 def output_of(lab: Lab, case: Case) -> Output:
     """What a case computes."""
-    output = measured(lab.engine, case, counts=False, output=True, cpp_output=True).output
+    output = measured(lab.engine, case, counts=False, output=True).output
     assert output is not None
     return output
 
