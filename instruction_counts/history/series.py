@@ -8,7 +8,7 @@ from itertools import groupby
 import attrs
 
 from instruction_counts.analysis.verdicts.difference import noise_floor
-from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
+from instruction_counts.analysis.verdicts.sides import Disagreement, disagreements
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.outcomes import Instructions
@@ -73,8 +73,7 @@ def pairs_at_steps(series: Series) -> Iterator[tuple[StoredCount, StoredCount]]:
 
 def surroundings(base: StoredCount, new: StoredCount) -> tuple[Disagreement, ...]:
     """What else differs between two points besides torch itself."""
-    found = disagreements(_side(base), _side(new))
-    return tuple(disagreement for disagreement in found if not disagreement.expected)
+    return tuple(found for found in disagreements(base, new) if not found.expected)
 
 
 def count_of(point: StoredCount) -> Instructions:
@@ -136,19 +135,15 @@ def _apart(base: StoredCount, new: StoredCount) -> Iterator[str]:
     found = list(_between(base, new))
     yield from found or (
         f"{disagreement.text}, in turns"
-        for disagreement in disagreements(_side(base), _side(new))
+        for disagreement in disagreements(base, new)
         if disagreement.name in _OF_MACHINE
     )
 
 
 def _between(base: StoredCount, new: StoredCount) -> Iterator[str]:
     """What keeps two points from being compared."""
-    for disagreement in disagreements(_side(base), _side(new)):
+    for disagreement in disagreements(base, new):
         if disagreement.prevents:
             yield disagreement.text
     if base.definition_hash != new.definition_hash:
         yield "the case's code differs"
-
-
-def _side(point: StoredCount) -> Side:
-    return Side(point.build, point.engine, point.fingerprint, {})

@@ -151,5 +151,4 @@ def comparer(
 
 
 def _comparable(base: PublishedBuild, new: PublishedBuild) -> bool:
-    sides = (Side(build.title, build.engine, build.fingerprint, {}) for build in (base, new))
-    return not any(found.prevents for found in disagreements(*sides))
+    return not any(found.prevents for found in disagreements(base.points[0], new.points[0]))

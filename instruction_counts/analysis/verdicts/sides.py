@@ -11,7 +11,7 @@ from instruction_counts.domain.build import KNOWN_LATER, Fingerprint
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Output
-from instruction_counts.domain.records import ChangedFiles, Record, Run
+from instruction_counts.domain.records import ChangedFiles, Record, Run, StoredCount
 from instruction_counts.domain.selection import Selection
 
 _IN_THE_WAY = ("machine", "allocator", "profile_version")
@@ -128,7 +128,7 @@ def fact_name(field: str) -> str:
     return _NAMES.get(field, field.replace("_", " "))
 
 
-def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
+def disagreements(base: Side | StoredCount, new: Side | StoredCount) -> Iterator[Disagreement]:
     """What differs: first the engine, then the fields of the fingerprints in their order."""
     if base.engine != new.engine:
         yield Disagreement("engine", base.engine, new.engine, prevents=True)
