@@ -12,7 +12,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -199,32 +199,23 @@ _FEED_LENGTH = 100
 _CAUSES = 3
 """So many causes of a build are on the overview."""
 
-Compare: TypeAlias = Callable[[PublishedBuild, PublishedBuild], Comparison]
-CausesOf: TypeAlias = Callable[[StoredCount, StoredCount], Sequence[Cause]]
-"""What changed most from one count of a case to another."""
-Remembered: TypeAlias = Callable[[str, Callable[[], Any]], Any]
-"""Gives a plain value by its name; one that no earlier publication left is made."""
-
-
-class Page(NamedTuple):
-    """A file of the site."""
-
-    name: str
-    """Its path below the root: ``cases/add-0f3a9c1e.html``."""
-    made_of: str
-    """If it is the same, so is the content."""
-    make: Callable[[], Content]
+Page: TypeAlias = tuple[str, str, Callable[[], Content]]
+"""Its path below the root (``cases/add-0f3a9c1e.html``), what it is made of (if that is the same,
+so is the content), and what makes it."""
 
 
 class Site:
-    """The pages of a publication; what is costly is made only where it is not ``remembered``."""
+    """The pages of a publication.
+
+    What is costly is ``remembered`` by its name, and made where no earlier publication left it.
+    """
 
     def __init__(
         self,
         publication: Publication,
-        compare: Compare,
-        causes: CausesOf,
-        remembered: Remembered,
+        compare: Callable[[PublishedBuild, PublishedBuild], Comparison],
+        causes: Callable[[StoredCount, StoredCount], Sequence[Cause]],
+        remembered: Callable[[str, Callable[[], Any]], Any],
         url: str = "",
     ) -> None:
         self._publication, self._compare, self._causes = publication, compare, causes
@@ -246,7 +237,7 @@ class Site:
     def pages(self) -> Iterator[Page]:
         """All pages. Each has to be made before the next one is asked for."""
         for name, (version, make) in html.assets().items():
-            yield Page(name, _digest(version), make)
+            yield name, _digest(version), make
         builds: list[Values] = []
         for build in self._publication.builds:
             values = self._build_values(build)
@@ -272,14 +263,14 @@ class Site:
         yield from _both("index", _digest(builds, steps, cases), whole)
         newest = steps[:_FEED_LENGTH]
         feed = functools.partial(html.feed, newest, self._url)
-        yield Page(_FEED, _digest(newest, self._url), feed)
+        yield _FEED, _digest(newest, self._url), feed
         index = [(key.title, f"{page}.html") for key, page in self._cases.items()]
         index += [
             (f"{build['build']}, torch {build['torch']}, {build['started_at'][:10]}", page)
             for build in reversed(builds)
             if (page := build["build_page"])
         ]
-        yield Page(_SEARCH, _digest(index), functools.partial(html.search_script, index))
+        yield _SEARCH, _digest(index), functools.partial(html.search_script, index)
 
     def _digest_of(self, build: PublishedBuild) -> str:
         counts = [
@@ -324,7 +315,7 @@ class Site:
             "causes": [],
         }
 
-    def _case(self, series: Series) -> tuple[Values, list[Values], Iterator[Page]]:
+    def _case(self, series: Series) -> tuple[Values, list[Values], tuple[Page, ...]]:
         """What the overview says of a case, its steps, and its page."""
         said = {pair: self._said(*pair) for pair in pairs_at_steps(series)}
         data, title, page = series_data(series, said), series.key.title, self._cases[series.key]
@@ -352,10 +343,10 @@ class Site:
             case_document, values, chart_of(series), steps, counts, command
         )
         pages = (
-            Page(f"{page}.html", _digest(text, counts, command), _html(page, document)),
-            Page(f"{page}.json", _digest(text), lambda: text),
+            (f"{page}.html", _digest(text, counts, command), _html(page, document)),
+            (f"{page}.json", _digest(text), lambda: text),
         )
-        return values, steps, iter(pages)
+        return values, steps, pages
 
     def _said(self, base: StoredCount, new: StoredCount) -> Sequence[str]:
         """The causes of a step in words; mostly the comparison of neighbours found them."""
@@ -397,8 +388,8 @@ class Site:
 
 def _both(page: str, made_of: str, document: Callable[[], Document]) -> Iterator[Page]:
     """A document as HTML and as JSON."""
-    yield Page(f"{page}.html", made_of, _html(page, document))
-    yield Page(f"{page}.json", made_of, lambda: compact(document().data))
+    yield f"{page}.html", made_of, _html(page, document)
+    yield f"{page}.json", made_of, lambda: compact(document().data)
 
 
 def _html(page: str, document: Callable[[], Document]) -> Callable[[], str]:

@@ -37,7 +37,7 @@ def files_of(store: Store, remembered: Callable[..., Any] = lambda _, make: make
         remembered,
         "https://example.org/",
     )
-    files = {page.name: (page.made_of, page.make()) for page in site.pages()}
+    files = {name: (made_of, make()) for name, made_of, make in site.pages()}
     assert site.names() == files.keys()
     return files
 
