@@ -109,27 +109,33 @@ def test_a_read_only_folder_is_named(path: Path, mode: int) -> None:
 # Contents
 
 
-@pytest.mark.parametrize("content", [b"x", b'{"schema_version": 2}', b"\0" * 5000, b"SQLite 3"])
-def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
-    """It holds something else that somebody wants to keep."""
+def bookmarks() -> bytes:
+    """The database of another program."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+        return connection.serialize()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        *(
+            (content, "is not an SQLite database")
+            for content in (b"x", b'{"schema_version": 2}', b"\0" * 5000, b"SQLite 3")
+        ),
+        pytest.param(bookmarks(), "is a database of another program", id="another program"),
+    ],
+)
+def test_what_is_no_database_of_ours_is_left_alone(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    """It holds something else that somebody wants to keep; nothing is added to it."""
     file = tmp_path / "result.json"
     file.write_bytes(content)
-    said = problem(file)
 
-    assert said.startswith(f"{file} is not an SQLite database")
+    assert problem(file).startswith(f"{file} {said}")
     assert content == file.read_bytes()
     assert [file] == list(tmp_path.iterdir())
-
-
-def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
-    """Nothing is added to it."""
-    file = tmp_path / "other.db"
-    with contextlib.closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE bookmarks (url TEXT)")
-    before = file.read_bytes()
-
-    assert problem(file).startswith(f"{file} is a database of another program")
-    assert before == file.read_bytes()
 
 
 @pytest.mark.parametrize("size", [16, 50, 100, 4095, 4096, 20_000, -4096])
