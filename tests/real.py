@@ -1,15 +1,19 @@
 """What is measured for real: with Valgrind, a compiler and torch, on servers made for a test."""
 
 import contextlib
+import io
+import json
 import shutil
 import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from instruction_counts import cli
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Outcome
@@ -38,6 +42,15 @@ def measured(
             with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
                 outcomes[name] = engine.measure(order, cores, Path(folder))
     return outcomes
+
+
+def reported(folder: Path, *command: str | Path) -> tuple[int, str, dict[str, Any]]:
+    """A command that uses a database in ``folder``: its exit code, what it prints, and its JSON."""
+    output = folder / "reported.json"
+    where = ("--db", str(folder / "runs.db"), "--output", str(output))
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        code = cli.main([*map(str, command), *where])
+    return code, stream.getvalue(), json.loads(output.read_text(encoding="utf-8"))
 
 
 def lock_file(folder: Path) -> Path:

@@ -1,8 +1,5 @@
 """Two builds with known changes between them: measured, compared, verified and explained."""
 
-import contextlib
-import io
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,9 +8,8 @@ import attrs
 import pytest
 
 from benchmarks import injected
-from instruction_counts import cli
 from instruction_counts.domain.build import Build
-from tests.real import NEEDS_VALGRIND_AND_COMPILER
+from tests.real import NEEDS_VALGRIND_AND_COMPILER, reported
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILER]
 
@@ -35,10 +31,10 @@ BENCHMARKS = {
 class Compared:
     """What a comparison gave."""
 
+    folder: Path
     code: int
     text: str
     document: dict[str, Any]
-    database: Path
 
     def case(self, label: str, language: str = "python") -> dict[str, Any]:
         """What is said of one case."""
@@ -51,9 +47,7 @@ class Compared:
 
     def explained(self, label: str) -> str:
         """What `explain` says of one case, from the database alone."""
-        with contextlib.redirect_stdout(io.StringIO()) as stream:
-            cli.main(["explain", "1:base", "1:new", label, "--db", str(self.database)])
-        return stream.getvalue()
+        return reported(self.folder, "explain", "1:base", "1:new", label)[1]
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +62,9 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     new = Build("new", sys.executable, env={**wrapped.env, **slower.env})
     builds = injected.write_builds(folder, Build("base", sys.executable), new)
     (folder / "cases.py").write_text(_CASES)
-    database, output = folder / "runs.db", folder / "compared.json"
-    command = ["compare", "base", "new", "--build", str(builds)]
-    command += ["--definitions", str(folder / "cases.py"), "--layouts", "1", "--no-times"]
-    command += ["--time-budget", "1h"]
-    command += ["--db", str(database), "--output", str(output)]
-    with contextlib.redirect_stdout(io.StringIO()) as stream:
-        code = cli.main(command)
-    return Compared(code, stream.getvalue(), json.loads(output.read_text()), database)
+    what = ("--build", builds, "--definitions", folder / "cases.py")
+    how = ("--layouts", "1", "--no-times", "--time-budget", "1h")
+    return Compared(folder, *reported(folder, "compare", "base", "new", *what, *how))
 
 
 def test_a_known_change_is_found_and_verified(compared: Compared) -> None:

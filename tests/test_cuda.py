@@ -1,8 +1,5 @@
 """A real CUDA build of torch, without a GPU: what its host side costs, and what has no stand-in."""
 
-import contextlib
-import io
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.sources.definitions import load_cases
 from instruction_counts.system.cache import Cache
+from tests.real import reported
 
 VARIABLE = "CUDA_BUILD"
 BUILD = os.environ.get(VARIABLE, "")
@@ -55,15 +53,11 @@ BENCHMARKS = {
 
 def measured(folder: Path, definitions: str, *options: str) -> dict[tuple[str, ...], Any]:
     """What a run says of each case, by its label and modes."""
-    output = folder / "run.json"
-    command = ["run", "--build", f"cuda={BUILD}", "--definitions", definitions, *options]
-    command += ["--db", str(folder / "runs.db"), "--output", str(output)]
-    with contextlib.redirect_stdout(io.StringIO()):
-        cli.main(command)
-    cases = json.loads(output.read_text(encoding="utf-8"))["cases"]
+    what = ("--build", f"cuda={BUILD}", "--definitions", definitions)
+    *_, found = reported(folder, "run", *what, *options)
     return {
         ("/".join(case["label"]), case["language"], case["autograd"]): case["outcome"]
-        for case in cases
+        for case in found["cases"]
     }
 
 

@@ -1,25 +1,16 @@
 """Two real builds of torch: Debian's 1.13 against the wheel that is installed."""
 
-import contextlib
-import io
-import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from instruction_counts import cli
+from tests.process import called
+from tests.real import reported
 
 DEBIAN = "/usr/bin/python3"
 MM, ADD = ("MatMul", "mm"), ("Pointwise", "Math", "add", "Tensor-Tensor")
-
-
-def has_torch(python: str) -> bool:
-    """Whether that interpreter has torch."""
-    command = [python, "-c", "import torch"]
-    return Path(python).exists() and not subprocess.run(command, check=False).returncode
 
 
 pytestmark = pytest.mark.builds
@@ -28,19 +19,15 @@ pytestmark = pytest.mark.builds
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], dict[str, Any]]:
     """What is said of each case, by its label, language and runtime."""
-    if not has_torch(DEBIAN):
+    if not Path(DEBIAN).exists() or called([DEBIAN, "-c", "import torch"]).returncode:
         pytest.skip(f"{DEBIAN} has no torch: make test-builds installs it")
+    builds = ("--build", f"base={DEBIAN}", "--build", f"new={sys.executable}")
+    chosen = ("--only", "/".join(MM), "--only", "/".join(ADD))
+    modes = ("--num-threads", "1", "--autograd", "forward")
     folder = tmp_path_factory.mktemp("debian")
-    output = folder / "compared.json"
-    command = ["compare", "base", "new", "--build", f"base={DEBIAN}", "--build"]
-    command += [f"new={sys.executable}", "--num-threads", "1"]
-    command += ["--autograd", "forward", "--only", "/".join(MM), "--only", "/".join(ADD)]
-    command += ["--db", str(folder / "runs.db"), "--output", str(output)]
-    with contextlib.redirect_stdout(io.StringIO()):
-        cli.main(command)
+    *_, found = reported(folder, "compare", "base", "new", *builds, *chosen, *modes)
     return {
-        (tuple(case["label"]), case["language"], case["runtime"]): case
-        for case in json.loads(output.read_text())["cases"]
+        (tuple(case["label"]), case["language"], case["runtime"]): case for case in found["cases"]
     }
 
 
