@@ -57,6 +57,7 @@ def counted(
     *,
     exact: bool = True,
     spread: int = 0,
+    varying: tuple[str, ...] = (),
     times_s: Sequence[float] = (),
     **fields: Any,
 ) -> Outcome:
@@ -71,9 +72,9 @@ def counted(
         **fields,
         "metrics": Amounts(fields.get("metrics", {})),
     }
-    return Outcome(
-        Status.OK, Instructions(count, exact, (Window(1, count),), spread=spread), **fields
-    )
+    windows = (Window(1, count),)
+    instructions = Instructions(count, exact, windows, spread=spread, varying=varying)
+    return Outcome(Status.OK, instructions, **fields)
 
 
 def outcome_of(count: int | Outcome | None) -> Outcome:

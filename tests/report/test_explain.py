@@ -1,5 +1,6 @@
 """The explanation of a case: on a terminal, in Markdown and as JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -63,22 +64,18 @@ EDITED = Executed(
 )
 
 
-def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
-    """One side with one case, whose count is that of its functions."""
+def side(
+    title: str,
+    functions: FunctionCosts,
+    stmt: str = "x + y",
+    facts: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Side:
+    """One side with one case, whose count is that of its functions; ``fields`` of its outcome."""
     per_run = round(sum(cost.exclusive for cost in functions.costs) / functions.runs)
-    given = {name: changes.pop(name) for name in ("exact", "spread") if name in changes}
-    outcome = counted(
-        per_run,
-        functions=functions,
-        metrics={"allocations": changes.pop("allocations", None)},
-        executed=changes.pop("executed", EXECUTED),
-        **given,
-    )
-    assert outcome.instructions is not None
-    instructions = attrs.evolve(outcome.instructions, varying=changes.pop("varying", ()))
-    outcome = attrs.evolve(outcome, instructions=instructions)
-    record = make_record("Top", "add", outcome=outcome, stmt=changes.pop("stmt", "x + y"))
-    return builders.side(record, title=title, **changes)
+    outcome = counted(per_run, **{"functions": functions, "executed": EXECUTED, **fields})
+    record = make_record("Top", "add", outcome=outcome, stmt=stmt)
+    return builders.side(record, title=title, **(facts or {}))
 
 
 def explained(*sides: Side) -> Explained:
@@ -120,16 +117,10 @@ def test_what_is_asked_of_cuda_is_a_table_where_the_case_is_on_it() -> None:
 
 def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() -> None:
     """And rows of their own in JSON, where they are null else."""
-
-    def simulated(machine: str, costs: FunctionCosts) -> Side:
-        found = side("new", NEW)
-        (key,) = found.records
-        record = found.records[key]
-        cycles = {"cycles": EstimatedCycles(machine, (9, 9, 9)), "cycle_costs": costs}
-        record = attrs.evolve(record, outcome=attrs.evolve(record.outcome, **cycles))
-        return attrs.evolve(found, records={key: record})
-
-    base, new, other = simulated("a", BASE), simulated("a", NEW), simulated("b", NEW)
+    base, new, other = (
+        side("new", NEW, cycles=EstimatedCycles(machine, (9, 9, 9)), cycle_costs=costs)
+        for machine, costs in (("a", BASE), ("a", NEW), ("b", NEW))
+    )
 
     assert "estimated cycles by function, of the median layout" in words(explained(base, new))
     assert "estimated cycles" not in words(explained(base, other))
@@ -145,8 +136,13 @@ def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() 
 def test_two_sides_show_what_changed_level_by_level() -> None:
     """What people can open first; what adds up stands below each table."""
     found = explained(
-        side("a.json", BASE, allocations=9),
-        side("new", NEW, allocations=10, executed=EDITED, torch="2.14.0", libc="glibc-2"),
+        side("a.json", BASE, metrics={"allocations": 9}),
+        side(
+            *("new", NEW),
+            facts={"torch": "2.14.0", "libc": "glibc-2"},
+            executed=EDITED,
+            metrics={"allocations": 10},
+        ),
     )
 
     assert (
