@@ -18,7 +18,7 @@ from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.cpp.compiler import HEADERS, Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.system.cache import Cache
@@ -28,6 +28,14 @@ NEEDS_VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgri
 NEEDS_VALGRIND_AND_COMPILER = pytest.mark.skipif(
     not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
 )
+
+
+def cache_with_shared_headers(folder: Path) -> Cache:
+    """A cache in an empty ``folder``, but for torch's precompiled headers: each takes a minute."""
+    cache, shared = Cache(folder), Cache().root / HEADERS
+    shared.mkdir(mode=0o700, exist_ok=True)
+    (cache.root / HEADERS).symlink_to(shared)
+    return cache
 
 
 def measured(

@@ -12,7 +12,7 @@ from tests.process import ROOT
 
 COMMAND = ("generate",)
 FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"
-NET = ["small_models:net=Net", "--input", "1,4,8,8"]
+NET = ["small_models:Net", "--input", "1,4,8,8"]
 
 
 @pytest.fixture

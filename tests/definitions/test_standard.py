@@ -1,13 +1,11 @@
 """The standard suite as data: its labels and the forms and modes that it covers."""
 
-from pathlib import Path
-
+from benchmarks import foreign
 from definitions.standard import BENCHMARKS
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 
-ROOT = Path(__file__).resolve().parents[2]
 CASES = materialize(BENCHMARKS)
 GROUPS = {
     label: group for label, group in BENCHMARKS.items() if isinstance(group, GroupedBenchmark)
@@ -54,3 +52,14 @@ def test_every_form_and_mode_is_covered() -> None:
     assert {*Language, *RuntimeMode, *AutogradMode} - sets_of_their_own <= modes
     # Nothing asks for more than two cores.
     assert {1, 2} == {case.num_threads for case in CASES}
+
+
+def test_it_has_nothing_of_the_foreign_set() -> None:
+    """The program may have been tuned to its statements; selections cannot be mixed up either."""
+    others = materialize(foreign.BENCHMARKS)
+    stmts, foreign_stmts = (
+        {" ".join(case.timer_args.stmt.split()) for case in cases} for cases in (CASES, others)
+    )
+
+    assert set() == stmts & foreign_stmts
+    assert set() == {case.label for case in CASES} & {case.label for case in others}

@@ -16,8 +16,7 @@ from instruction_counts.domain.outcomes import FailureKind, Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.system.cache import Cache
 from tests import real
-from tests.engines.shared_headers import cache_with_shared_headers
-from tests.real import NEEDS_VALGRIND_AND_COMPILER
+from tests.real import NEEDS_VALGRIND_AND_COMPILER, cache_with_shared_headers
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, NEEDS_VALGRIND_AND_COMPILER]
 

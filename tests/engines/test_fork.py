@@ -45,9 +45,8 @@ from instruction_counts.session.selftest import Condition, counted
 from instruction_counts.system.cache import VARIABLE, Cache
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 from tests.cores import MACHINE, lent
-from tests.engines.shared_headers import cache_with_shared_headers
 from tests.process import executable
-from tests.real import NEEDS_VALGRIND_AND_COMPILER
+from tests.real import NEEDS_VALGRIND_AND_COMPILER, cache_with_shared_headers
 
 pytestmark = [pytest.mark.slow, NEEDS_VALGRIND_AND_COMPILER]
 

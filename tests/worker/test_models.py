@@ -62,7 +62,7 @@ def test_modules_and_what_is_outside_of_them_are_all_that_a_model_does(
     level: str, block: list[str], rest: list[str]
 ) -> None:
     """Each operator is in one of the two, in the order of execution; composite ones are whole."""
-    assert [*block, *block, *rest] == types(traced("net", IMAGE, level=level))
+    assert [*block, *block, *rest] == types(traced("Net", IMAGE, level=level))
 
 
 def test_equal_layers_differ_in_their_place_in_the_model_only() -> None:
@@ -71,7 +71,7 @@ def test_equal_layers_differ_in_their_place_in_the_model_only() -> None:
     Nothing that is noted depends on values: a fake model has the shapes of a real one. Where values
     decide, they have to be there.
     """
-    answer, real = traced("net", IMAGE), traced("net", IMAGE, real_data=True)
+    answer, real = traced("Net", IMAGE), traced("Net", IMAGE, real_data=True)
     assert answer == real
     paths = [call.pop("path") for call in answer["calls"]]
     assert ["blocks.0.conv", "blocks.0.act", "blocks.0", "blocks.1.conv"] == paths[:4]
@@ -85,7 +85,7 @@ def test_a_call_is_written_as_people_write_it() -> None:
     An index beyond the table would fail, and strides choose a kernel; the backward pass starts from
     a tensor, which is picked from an output by its name.
     """
-    answer = traced("attention", WORDS)
+    answer = traced("Attention", WORDS)
     inputs = [call["inputs"] for call in answer["calls"]]
 
     assert [
@@ -198,7 +198,7 @@ def test_the_type_of_parameters_and_the_mode_are_noted_of_every_module() -> None
 )
 def test_a_gradient_flows_from_the_first_parameter_on(backward: bool, expected: list[bool]) -> None:
     """Not to the input of the model; and without backward nowhere: such layers are one."""
-    calls = traced("net", IMAGE, backward=backward)["calls"]
+    calls = traced("Net", IMAGE, backward=backward)["calls"]
 
     assert expected == [call["inputs"][0]["needs_grad"] for call in calls[:3]]
 
@@ -237,9 +237,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a module that loads a model from two files, each in its form."""
     folder = tmp_path_factory.mktemp("saved")
     exported, scripted = folder / "net.pt2", folder / "net.ts"
-    program = torch.export.export(small_models.net(), (torch.ones(1, 4, 8, 8),))
+    program = torch.export.export(small_models.Net(), (torch.ones(1, 4, 8, 8),))
     torch.export.save(program, exported)
-    torch.jit.script(small_models.net()).save(str(scripted))
+    torch.jit.script(small_models.Net()).save(str(scripted))
     (folder / "saved_models.py").write_text(
         "import torch\n\n"
         f"def exported():\n    return torch.export.load({str(exported)!r}).module()\n\n"
@@ -256,7 +256,7 @@ def test_a_saved_model_is_taken_apart_into_operators(
     monkeypatch.syspath_prepend(str(saved))
     answer = traced("", IMAGE, model=f"saved_models:{factory}")
 
-    assert types(traced("net", IMAGE, level="operators")) == types(answer)
+    assert types(traced("Net", IMAGE, level="operators")) == types(answer)
     assert has_mode is answer["has_mode"]
     if not has_mode:
         with pytest.raises(RefusalError, match="was exported with a fixed mode"):
@@ -281,7 +281,7 @@ def test_what_cannot_be_taken_apart_says_why(
 ) -> None:
     """And what to do about it."""
     with pytest.raises(RefusalError) as caught:
-        models.trace({**request("net", IMAGE), **changes})
+        models.trace({**request("Net", IMAGE), **changes})
 
     assert message in caught.value.message
     assert hint in caught.value.hint

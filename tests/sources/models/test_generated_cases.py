@@ -24,9 +24,9 @@ ROW = {"name": None, "shape": [3], "dtype": "float32", "high": None}
 @pytest.mark.parametrize(
     ("factory", "specs"),
     [
-        ("net", [IMAGE]),
+        ("Net", [IMAGE]),
         ("net_in_place", [IMAGE]),
-        ("attention", [WORDS]),
+        ("Attention", [WORDS]),
         ("frozen_net", [IMAGE]),
         ("Named", [ROW, *({**ROW, "name": name} for name in ("x", "model", "other"))]),
     ],
