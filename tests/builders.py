@@ -11,6 +11,7 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason, 
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import MIN_EFFECT
+from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
@@ -33,6 +34,7 @@ LAYERS = {
     "dispatcher": "c10::Dispatcher::call",
 }
 """A function of some layers."""
+FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 
 
 def costs_of(
@@ -75,6 +77,19 @@ def counted(
     windows = (Window(1, count),)
     instructions = Instructions(count, exact, windows, spread=spread, varying=varying)
     return Outcome(Status.OK, instructions, **fields)
+
+
+def executing(count: int, executed: Executed, **metrics: int) -> Outcome:
+    """An outcome of that count, in which that is executed."""
+    amounts = {"bytecodes": executed.bytecodes, "operator_calls": executed.operator_calls}
+    known = {"executed": executed, "executed_digests": executed.digests}
+    return counted(count, metrics={**amounts, **metrics}, **known)
+
+
+def statement_of(bytecodes: int) -> Executed:
+    """What a statement of so many bytecodes executes, which calls one operator."""
+    statement = PythonFunction("<case>", 0, "statement", "", bytecodes)
+    return Executed((statement,), (OperatorCalls("aten::add", False, 1),), "3.11")
 
 
 def outcome_of(count: int | Outcome | None) -> Outcome:

@@ -8,11 +8,10 @@ from instruction_counts.domain.executed import (
     CudaKind,
     Executed,
     OperatorCalls,
-    PythonFunction,
 )
 from instruction_counts.domain.metrics import OF_CUDA
+from tests.builders import FORWARD
 
-FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 ADD = OperatorCalls("aten::add", backward=False, calls=2)
 KERNEL = CudaCalls(CudaKind.LAUNCH, "kernel<float>", 1)
 WAIT = CudaCalls(CudaKind.SYNCHRONISATION, "cudaStreamSynchronize", 1)

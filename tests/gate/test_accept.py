@@ -9,13 +9,12 @@ import pytest
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, Head
-from tests.builders import counted, cpp, key, side
+from tests.builders import counted, cpp, executing, key, side, statement_of
 from tests.fakes import make_record
 
 
@@ -64,25 +63,16 @@ def test_a_count_that_stays_learns_of_its_noise(known: int, expected: int) -> No
 
 def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
     """The next check does not find once more what was accepted."""
-    programs = [
-        Executed((PythonFunction("a.py", 1, "f", digest, number),), (), "3.11")
-        for digest, number in (("aa", 7), ("bb", 8))
-    ]
-    outcomes = (
-        counted(
-            100_000 + number,
-            executed=program,
-            executed_digests=program.digests,
-            metrics={"bytecodes": program.bytecodes, "allocations": number},
-        )
+    programs = [statement_of(7), statement_of(8)]
+    base, new = (
+        side(cpp("a", outcome=executing(100_000 + number, program, allocations=number)))
         for number, program in enumerate(programs)
     )
-    base, new = (side(cpp("a", outcome=outcome)) for outcome in outcomes)
     found = accepted(accepted(None, base).after, new)
     (case,) = found.after.cases.values()
 
     assert ((key("a"),), 100_000) == (found.kept, case.instructions)
-    assert {"bytecodes": 8, "allocations": 0} == case.metrics
+    assert {"bytecodes": 8, "operator_calls": 1, "allocations": 0} == case.metrics
     assert case.executed is not None
     assert programs[1].digests == case.executed.executed.digests
 

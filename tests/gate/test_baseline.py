@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
-from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import DataError
@@ -38,7 +37,7 @@ from instruction_counts.gate.baseline import (
     verified_against,
 )
 from instruction_counts.report.causes import texts
-from tests.builders import counted, cpp, key, side
+from tests.builders import FORWARD, counted, cpp, executing, key, side
 
 HEAD = Head.of(side())
 
@@ -217,17 +216,9 @@ def test_a_change_is_explained_by_layer() -> None:
     assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == texts(found.causes)
 
 
-FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 MM = OperatorCalls("aten::mm", backward=False, calls=1)
 EDITED = attrs.evolve(FORWARD, line=140, digest="bb", bytecodes=30)
 MUL = OperatorCalls("aten::mul", backward=True, calls=2)
-
-
-def executing(count: int, found: Executed) -> Side:
-    """A side of a case that executed that."""
-    amounts = {"bytecodes": found.bytecodes, "operator_calls": found.operator_calls}
-    fields = {"executed": found, "executed_digests": found.digests, "metrics": amounts}
-    return side(cpp("add", outcome=counted(count, **fields)))
 
 
 @pytest.mark.parametrize(
@@ -254,10 +245,12 @@ def test_a_check_names_what_is_executed_that_was_not(
     count: int, executed: Executed, reason: Reason, causes: tuple[str, ...]
 ) -> None:
     """As a comparison does, and so it needs no other layouts for its verdict."""
-    base = executing(1000, Executed((FORWARD,), (MM,), "3.11"))
-    cases = {key: BaselineCase.of(record) for key, record in base.records.items()}
-    kept = _read(to_json(Baseline(HEAD, cases)))
-    (found,) = kept.compared(executing(count, executed), "b.json").differences
+    base, new = (
+        cpp("add", outcome=executing(*each))
+        for each in ((1000, Executed((FORWARD,), (MM,), "3.11")), (count, executed))
+    )
+    kept = _read(to_json(Baseline(HEAD, {base.key: BaselineCase.of(base)})))
+    (found,) = kept.compared(side(new), "b.json").differences
 
     assert (reason, causes) == (found.reason, texts(found.causes))
     assert found.verified is (reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER})

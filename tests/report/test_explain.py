@@ -31,7 +31,7 @@ from instruction_counts.report.explain import (
 from instruction_counts.report.renderers import markdown, terminal
 from instruction_counts.session.explaining import Explained
 from tests import builders
-from tests.builders import CPU, costs_of, counted
+from tests.builders import CPU, FORWARD, costs_of, counted
 from tests.fakes import make_record
 from tests.report.rendered import as_json, screen
 
@@ -52,7 +52,6 @@ NEW = costs_of(
     ],
 )
 
-FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 STATEMENT = PythonFunction("<case>", 0, "statement", "", 7)
 ADD = OperatorCalls("aten::add", backward=False, calls=1)
 FILL = CudaCalls(CudaKind.LAUNCH, "at::fill<float>(int)", 1)

@@ -8,9 +8,6 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.arguments import definitions_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.effects import Noise
-from instruction_counts.domain.executed import Executed, PythonFunction
-from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import (
     ComparisonRequest,
@@ -20,7 +17,7 @@ from instruction_counts.session.comparing import (
 )
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.session.verification import recount
-from tests.builders import counted, side
+from tests.builders import counted, executing, side, statement_of
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record
 from tests.session.fakes import SETTINGS, fake_engines, runner_of
@@ -79,22 +76,14 @@ def judged(
     and in which layouts fresh servers of both builds counted.
     """
     used = {
-        "base": FakeEngine({LABEL: [executing(1000, program[0])]}),
-        "new": FakeEngine({LABEL: [executing(2000, program[1])]}),
+        "base": FakeEngine({LABEL: [executing(1000, statement_of(program[0]))]}),
+        "new": FakeEngine({LABEL: [executing(2000, statement_of(program[1]))]}),
     }
     layouts = costing(*fresh)
     (difference,) = verified(used, layouts, number=None).differences
     number = 0 if difference.layouts is None else len(difference.layouts.new)
     asked = tuple([call.order.layout for call in made.calls] for made in layouts.values())
     return difference.verdict, number, asked
-
-
-def executing(count: int, bytecodes: int) -> Outcome:
-    """A count, and so many bytecodes in one function."""
-    executed = Executed((PythonFunction("f.py", 1, "f", "0" * 16, bytecodes),), (), "3.11")
-    return attrs.evolve(
-        counted(count), executed_digests=executed.digests, metrics=Amounts({"bytecodes": bytecodes})
-    )
 
 
 @pytest.mark.parametrize(

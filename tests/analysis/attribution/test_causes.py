@@ -21,7 +21,7 @@ from instruction_counts.domain.executed import (
 )
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.report.causes import texts
-from tests.builders import CPU, costs_of
+from tests.builders import CPU, FORWARD, costs_of
 
 EDITED = Cause(CauseKind.PYTHON, "Linear.forward", 20, 30, where="linear.py", edited=True)
 CONTIGUOUS = Cause(CauseKind.OPERATOR, "aten::contiguous", 0, 1)
@@ -99,7 +99,6 @@ def test_a_library_without_names_is_one_cause(
 
 # What is executed
 
-FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 CALL = PythonFunction("torch/nn/modules/module.py", 1520, "Module._call_impl", "cc", 40)
 ADD = OperatorCalls("aten::add", backward=False, calls=1)
 BASE = Executed((CALL, FORWARD), (ADD,), "3.11")

@@ -1,16 +1,23 @@
 """Two sides, case by case."""
 
-import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, beside, compare, verified
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.effects import Noise
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report.causes import texts
-from tests.builders import costs_of, counted, cpp, key, outcome_of, side
+from tests.builders import (
+    costs_of,
+    counted,
+    cpp,
+    executing,
+    key,
+    outcome_of,
+    side,
+    statement_of,
+)
 from tests.fakes import make_record
 
 
@@ -105,23 +112,16 @@ def test_a_suspect_that_failed_in_a_layout_is_not_verified(last: dict[str, int])
     assert [False, False] == [suspect.verified for suspect in again.suspects]
 
 
-def executing(outcome: Outcome, bytecodes: int) -> Outcome:
-    """An outcome of a statement of so many bytecodes."""
-    statement = PythonFunction("<case>", 0, "statement", "", bytecodes)
-    found = Executed((statement,), (OperatorCalls("aten::add", backward=False, calls=1),), "3.11")
-    return attrs.evolve(outcome, executed=found, executed_digests=found.digests)
-
-
 def test_every_other_statement_is_held_against_the_first() -> None:
     """Though it is other code, and perhaps another language; with its causes."""
     first, *others = (
         found.difference
         for found in beside(
             [
-                make_record("a", outcome=executing(counted(1000), 4)),
-                make_record("b", stmt="x.add(y)", outcome=executing(counted(1300), 7)),
+                make_record("a", outcome=executing(1000, statement_of(4))),
+                make_record("b", stmt="x.add(y)", outcome=executing(1300, statement_of(7))),
                 cpp("c", outcome=counted(400, {"kernels": 300, "tensor": 100})),
-                make_record("d", outcome=executing(counted(1000), 4)),
+                make_record("d", outcome=executing(1000, statement_of(4))),
             ]
         )
     )
