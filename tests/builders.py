@@ -1,6 +1,7 @@
 """Values as a measurement leaves them, each made in one call: costs, outcomes, records, sides."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import Amounts
@@ -35,6 +37,13 @@ LAYERS = {
 }
 """A function of some layers."""
 FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
+LONGER_FORWARD = Cause(
+    *(CauseKind.PYTHON, FORWARD.name, FORWARD.bytecodes, 30),
+    where=FORWARD.file,
+    line=FORWARD.line,
+    interpreted=Fraction(300),
+)
+"""Ten bytecodes more, and what they cost the interpreter."""
 
 
 def costs_of(

@@ -113,6 +113,13 @@ def test_without_a_worker_that_fits_the_reason_is_the_error() -> None:
         opened()
 
 
+def measured(lanes: ClusterLanes) -> Outcome:
+    """What becomes of a case on a lane."""
+    with lanes.lane(1, lambda: False) as measure:
+        assert measure is not None
+        return measure(make_order("add"))
+
+
 @pytest.mark.parametrize("task", ["check", "start"])
 def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
     """It may be any of them; where none can, the reason is the error."""
@@ -121,9 +128,7 @@ def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
     none, _ = opened(a={task: no_valgrind}, b={task: LostWorkerError("b")})
 
     getattr(lanes, task)([make_order("add")])
-    with lanes.lane(1, lambda: False) as measure:
-        assert measure is not None
-        assert MEASURED.outcome == measure(make_order("add"))
+    assert MEASURED.outcome == measured(lanes)
     assert ["a is not used: Valgrind does not start"] == said
     with pytest.raises(BuildError, match="Valgrind does not start"):
         getattr(none, task)([make_order("add")])
@@ -132,9 +137,7 @@ def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
 def test_what_a_worker_cannot_measure_goes_to_another_one() -> None:
     """A fault of its machine is said, with the remedy, and ends no run."""
     lanes, said = opened(a={"measure": UsageError("a full disk", "Free some space")}, b={})
-    with lanes.lane(1, lambda: False) as measure:
-        assert measure is not None
-        assert MEASURED.outcome == measure(make_order("add"))
+    assert MEASURED.outcome == measured(lanes)
 
     (text,) = said
     assert text.startswith("a cannot go on; add")

@@ -8,11 +8,8 @@ import pytest
 from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.report.causes import of_case, tables, text
-from tests.builders import difference
+from tests.builders import LONGER_FORWARD, difference
 
-FORWARD = Cause(
-    CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/nn/modules/linear.py", line=130
-)
 NATIVE = Cause(CauseKind.NATIVE, "malloc", 31, 62, where="libc.so.6")
 
 
@@ -40,7 +37,7 @@ def test_a_cause_says_what_people_can_open(cause: Cause, expected: str) -> None:
 
 def test_an_edited_function_with_as_many_bytecodes_is_called_edited() -> None:
     """It is no change of 0 bytecodes; causes of the same cases are one."""
-    edited = attrs.evolve(FORWARD, new=20, edited=True, interpreted=Fraction(9))
+    edited = attrs.evolve(LONGER_FORWARD, new=20, edited=True, interpreted=Fraction(9))
     causes = (edited, Cause(CauseKind.OPERATOR, "aten::t", 1, 2))
     cases = [difference(1000, 1010 + n, label=f"{n}", causes=causes) for n in range(4)]
     first, rest = tables(shared_causes(cases))[0].rows
@@ -71,13 +68,13 @@ def test_a_shared_cause_says_its_range(causes: list[tuple[int, int]], expected: 
 def test_a_case_has_three_causes_at_most() -> None:
     """Those that lead the comparison by letter and name, each where the case has it."""
     own = [Cause(CauseKind.NATIVE, name, 1, 9) for name in "xyz"]
-    cases = [difference(1000, 1100, label=f"{n}", causes=(FORWARD,)) for n in range(4)]
+    cases = [difference(1000, 1100, label=f"{n}", causes=(LONGER_FORWARD,)) for n in range(4)]
     shared = shared_causes(cases)
 
     assert ("A Linear.forward", "+8 x", "+8 y") == of_case(
-        attrs.evolve(cases[0], causes=(FORWARD, *own)), shared
+        attrs.evolve(cases[0], causes=(LONGER_FORWARD, *own)), shared
     )
     # What comes first in the case stays first.
     assert ("+8 x", "A Linear.forward", "+8 y") == of_case(
-        attrs.evolve(cases[0], causes=(own[0], FORWARD, *own[1:])), shared
+        attrs.evolve(cases[0], causes=(own[0], LONGER_FORWARD, *own[1:])), shared
     )

@@ -18,7 +18,7 @@ from instruction_counts.report.cases import selector
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.document import Table
 from instruction_counts.report.renderers import csv, markdown
-from tests.builders import comparison, counted, cpp, difference, key, side
+from tests.builders import LONGER_FORWARD, comparison, counted, cpp, difference, key, side
 from tests.fakes import failed, paired_times
 from tests.report.rendered import as_json, screen
 
@@ -33,19 +33,13 @@ def shown(found: Comparison) -> list[str]:
     return screen(comparison_document(found, ("11", "12")))
 
 
-FORWARD = Cause(
-    *(CauseKind.PYTHON, "Linear.forward", 20, 30),
-    where="torch/nn/modules/linear.py",
-    line=130,
-    interpreted=300,
-)
 LOCK = Cause(CauseKind.NATIVE, "pthread_mutex_lock", 1000, 400, where="libc.so.6", more_calls=-6)
 CASES = (
     *(
         difference(9000 + n, 8400 + n, label=f"op{n}", verdict=Verdict.BETTER, causes=(LOCK,))
         for n in range(25)
     ),
-    *(difference(5000, 5400, label=name, causes=(FORWARD,)) for name in ("a", "b")),
+    *(difference(5000, 5400, label=name, causes=(LONGER_FORWARD,)) for name in ("a", "b")),
     difference(100, 100, verdict=Verdict.SAME, label="same"),
 )
 

@@ -45,12 +45,13 @@ def answering(*outcomes: Outcome | BaseException) -> MeasureInTurns:
 def timed(
     in_turns: MeasureInTurns,
     runner: BuildRunner | None = None,
+    observer: Remarks | None = None,
     engines: Mapping[str, FakeEngine] | None = None,
     budget_s: float | None = None,
     cases: Sequence[Case] = CASES,
 ) -> tuple[Mapping[str, Side], bool]:
     """The sides of a run, with their times, and whether it was interrupted."""
-    runner = runner or runner_of("base", "new")
+    runner = attrs.evolve(runner or runner_of("base", "new"), observer=observer or Remarks())
     with fake_engines(engines or {"base": FakeEngine(), "new": FakeEngine()}, in_turns=in_turns):
         measured = runner.run(runner.orders(cases))
         return timed_in_turns(runner, cases, measured.sides, budget_s)
@@ -106,9 +107,8 @@ SMALL, NONE = (Outcome(Status.OK, paired=paired) for paired in (LITTLE, NOTHING)
 def test_a_small_difference_is_timed_again_in_fresh_servers() -> None:
     """Until one does not find it; what is far larger is not asked about again."""
     observer = Remarks()
-    runner = attrs.evolve(runner_of("base", "new"), observer=observer)
     answers = [SMALL, SMALL, SMALL, NONE, SMALL, SMALL]
-    sides, _ = timed(answering(*answers), runner)
+    sides, _ = timed(answering(*answers), observer=observer)
 
     again = [paired and paired.again for paired in pairs(sides)]
     assert [(LITTLE.ratios,) * 3, (NOTHING.ratios,)] * 2 == again
@@ -161,8 +161,7 @@ def test_a_case_that_failed_on_a_build_or_runs_once_is_not_timed(
 def test_what_cannot_be_timed_is_said_once_with_its_reason() -> None:
     """The counts of the case stand."""
     observer = Remarks()
-    runner = attrs.evolve(runner_of("base", "new"), observer=observer)
-    sides, _ = timed(answering(failed(), failed()), runner)
+    sides, _ = timed(answering(failed(), failed()), observer=observer)
 
     assert [None] * 4 == pairs(sides)
     expected = "Not timed in turns: 2 cases: ValueError: bad   (stmt line 1: x + y)"
@@ -180,8 +179,7 @@ def test_an_interrupt_leaves_the_times_that_there_are() -> None:
 def test_a_budget_that_is_spent_leaves_times_out() -> None:
     """Silently: what it skipped of the first measurement is said there."""
     observer = Remarks()
-    runner = attrs.evolve(runner_of("base", "new"), observer=observer)
-    sides, interrupted = timed(answering(), runner, budget_s=0.0)
+    sides, interrupted = timed(answering(), observer=observer, budget_s=0.0)
 
     assert not interrupted
     assert [None] * 4 == pairs(sides)

@@ -90,6 +90,14 @@ def test_an_iteration_that_raises_says_where() -> None:
     assert "division by zero" in str(vars(raised.value))
 
 
+def digest_of(text: str) -> str:
+    """That of the function ``f`` in some code."""
+    names: dict[str, Any] = {}
+    exec(text, names)  # noqa: S102
+    found: str = digest(names["f"].__code__)
+    return found
+
+
 @pytest.mark.parametrize(
     ("other", "is_same"),
     [
@@ -102,30 +110,19 @@ def test_an_iteration_that_raises_says_where() -> None:
 )
 def test_a_digest_depends_on_what_a_function_does(other: str, is_same: bool) -> None:
     """Constants, instructions, types and names; an edit above it changes nothing in it."""
-    digests = set()
-    for text in ("def f(a): return a + 1", other):
-        names: dict[str, Any] = {}
-        exec(text, names)  # noqa: S102
-        digests.add(digest(names["f"].__code__))
-
-    assert is_same is (len(digests) == 1)
+    assert is_same is (digest_of("def f(a): return a + 1") == digest_of(other))
 
 
 def test_a_name_that_each_process_makes_anew_takes_no_part_in_a_digest() -> None:
     """Dynamo gives graphs names of a number and a random one; another graph has another name."""
-    digests = []
-    for name in (
-        f"__compiled_fn_3_{UUID}",
-        f"__compiled_fn_12_{UUID.replace('0', '1')}",
-        "__compiled_fn",
-    ):
-        names: dict[str, Any] = {}
-        exec(f"def f(a): return {name}(a)", names)  # noqa: S102
-        digests.append(digest(names["f"].__code__))
-    other = digest(compile("__other_fn(a)", "f", "eval"))
+    numbered = f"__compiled_fn_3_{UUID}", f"__compiled_fn_12_{UUID.replace('0', '1')}"
+    first, *same, other = (
+        digest_of(f"def f(a): return {name}(a)")
+        for name in (*numbered, "__compiled_fn", "__other_fn")
+    )
 
-    assert 1 == len({*digests})
-    assert other not in digests
+    assert [first] * 2 == same
+    assert first != other
 
 
 # Operators

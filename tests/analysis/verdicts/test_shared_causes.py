@@ -13,14 +13,8 @@ from instruction_counts.analysis.verdicts.shared_causes import (
     shared_causes,
 )
 from instruction_counts.domain.causes import Cause, CauseKind
-from tests.builders import difference
+from tests.builders import LONGER_FORWARD, difference
 
-FORWARD = Cause(
-    *(CauseKind.PYTHON, "Linear.forward", 20, 30),
-    where="torch/nn/modules/linear.py",
-    line=130,
-    interpreted=Fraction(300),
-)
 CONTIGUOUS = Cause(CauseKind.OPERATOR, "aten::contiguous", 0, 1)
 
 
@@ -74,7 +68,7 @@ def test_what_explains_most_comes_first_and_each_cause_is_counted_once() -> None
             case(f"lock {n}", -600, native("lock", -400), native(f"own {n}", -200))
             for n in range(5)
         ),
-        *(case(f"python {n}", 400, FORWARD) for n in range(2)),
+        *(case(f"python {n}", 400, LONGER_FORWARD) for n in range(2)),
     ]
 
     assert [(["lock"], 5, 0.526), (["Linear.forward"], 2, 0.158)] == leading(cases)
@@ -82,7 +76,7 @@ def test_what_explains_most_comes_first_and_each_cause_is_counted_once() -> None
 
 def test_causes_of_nearly_the_same_cases_stand_together() -> None:
     """Those that people can open come first; one that goes the other way stands alone."""
-    causes = (FORWARD, CONTIGUOUS, native("f", 90), native("less", -40))
+    causes = (LONGER_FORWARD, CONTIGUOUS, native("f", 90), native("less", -40))
     cases = [case(f"{n}", 500, *causes[: 4 if n else 3]) for n in range(5)]
 
     assert [
@@ -101,7 +95,7 @@ def test_causes_that_stand_together_are_placed_by_what_they_explain_together() -
 
 def test_few_changed_cases_say_their_causes_themselves() -> None:
     """A list above them would be no shorter."""
-    few = shared_causes([case(f"{n}", 40, FORWARD) for n in range(3)])
+    few = shared_causes([case(f"{n}", 40, LONGER_FORWARD) for n in range(3)])
 
     assert ((), 1, 1) == (few.leading, few.others, len(few.every))
 
