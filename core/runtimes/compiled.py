@@ -25,7 +25,7 @@ class Compiled(Runtime):
     needs: tuple[str, ...] = ("torch.compile",)
     has_resources: bool = False
     prepared_by: str = "compiled"
-    repeats: bool = False  # some differ, by up to 0.2%: where torch's settings lie in memory
+    repeats: bool = False  # some differ, by up to 0.3%: where torch's settings lie in memory
 
     def stmt(self, group: Grouped, language: Language) -> str:
         """The call of ``compiled``."""

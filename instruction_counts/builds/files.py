@@ -6,6 +6,7 @@ run goes on. A server that starts then measures other code.
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,6 +40,15 @@ def changed(before: Files, after: Files) -> tuple[str, ...]:
     """The paths that were added, removed or written between two looks, sorted."""
     paths = before.keys() | after.keys()
     return tuple(sorted(path for path in paths if before.get(path) != after.get(path)))
+
+
+def written_after(files: Files, moment: str) -> tuple[str, ...]:
+    """The paths of what was written after a second, sorted; in UTC, ISO 8601."""
+
+    def second(time_ns: int) -> str:
+        return dt.datetime.fromtimestamp(time_ns // 10**9, dt.UTC).isoformat(timespec="seconds")
+
+    return tuple(sorted(path for path, (_, at) in files.items() if second(at) > moment))
 
 
 def files_below(folder: str) -> Iterator[str]:

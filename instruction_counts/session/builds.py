@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import attrs
 
 from instruction_counts.builds.compilers import TORCHS_OWN
+from instruction_counts.builds.files import written_after
 from instruction_counts.builds.lock_files import is_made
 from instruction_counts.builds.missing import missing, runtime_refusal
 from instruction_counts.builds.probing import BuildFacts
@@ -18,10 +19,10 @@ from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import DEFAULT_NAME, Build, Fingerprint
-from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.metrics import CYCLES, HARDWARE
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.records import Complete, Record, Run, as_it_is
+from instruction_counts.domain.records import ChangedFiles, Complete, Record, Run, as_it_is
 from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Notice, Profile
@@ -242,10 +243,13 @@ class BuildRunner:
 
         Raises:
             BuildError: an engine cannot start; nothing was measured.
-            DataError: ``done`` was measured by another engine, on another build, or is another
-                shard.
+            DataError: ``done`` was measured by another engine, on another build or other files of
+                it, or is another shard.
             UsageError: the budget of time was used up before the first case started.
         """
+        if done is not None:
+            for facts in self.facts:
+                _refuse_other_files(facts, done)
         waiting = remaining(orders, done)
         if callgrind_out is not None:
             callgrind_out.mkdir(parents=True, exist_ok=True)
@@ -328,3 +332,20 @@ def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
         f"{fingerprint.valgrind or 'no valgrind'} · {lanes} worker{'' if lanes == 1 else 's'}"
         f"{'' if engine == DEFAULT else f' · engine {engine}'}"
     )
+
+
+def _refuse_other_files(facts: BuildFacts, done: Run) -> None:
+    """Refuse to go on from a run of other code: two copies of one version have one fingerprint."""
+    name, folder = facts.build.name, facts.package_folder
+    before = done.package_folders.get(name, folder)
+    if before != folder:
+        raise DataError(
+            f'--resume: the file was measured with {before}, and build "{name}" has {folder}',
+            "Measure again without --resume, or name the same build.",
+        )
+    if done.started_at and (written := written_after(facts.files, done.started_at)):
+        files = ChangedFiles.of(written).summary
+        raise DataError(
+            f'--resume: files of build "{name}" were written since the file was begun: {files}',
+            "Measure again without --resume.",
+        )

@@ -15,7 +15,7 @@ from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE, WARM_LOOP
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.outcomes import EstimatedCycles, Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
@@ -214,6 +214,26 @@ def test_an_engine_is_checked_for_what_is_left_to_measure(
 
     assert expected == engine.checked
     assert 2 == len(resumed.run.cases)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"torch_root": "/other/torch"}, "measured with /site, and build .* has /other"),
+        ({"files": {"/site/torch/a.py": (1, 10**18)}}, "were written since .*: /site/torch/a.py"),
+    ],
+)
+def test_no_run_goes_on_from_one_of_other_code(changes: dict[str, Any], expected: str) -> None:
+    """Two copies of one version have one fingerprint."""
+    runner = runner_of(BUILD.name)
+    facts = attrs.evolve(runner.facts[0], torch_root="/site/torch")
+    with fake_engines({BUILD.name: FakeEngine()}):
+        orders = runner.orders(CASES)
+        done = attrs.evolve(runner, facts=(facts,)).run(orders).run
+        done = attrs.evolve(done, started_at="2001-09-09T01:46:39+00:00")
+        other = attrs.evolve(runner, facts=(attrs.evolve(facts, **changes),))
+        with pytest.raises(DataError, match=expected):
+            other.run(orders, done=done)
 
 
 @pytest.mark.parametrize(("cycles", "expected"), [(None, 1), (EstimatedCycles("a", (9, 9)), 0)])

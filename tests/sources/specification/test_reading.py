@@ -159,7 +159,7 @@ def test_a_statement_is_exported_with_the_dimensions_that_vary(tmp_path: Path) -
     _, exported = load(str(written(tmp_path, HEAD + entry + varying)))
 
     assert exported.model_source is not None
-    assert exported.model_source.endswith("program, inputs, dynamic_shapes = f, (x,), {'x': (0,)}\n")
+    assert exported.model_source.endswith("inputs, dynamic_shapes = f, (x,), {'x': (0,)}\n")
 
 
 ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
