@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import re
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.history_command import runs_options
 from instruction_counts.cli.options import case_options, min_effect_option, option, store_option
 from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.format import plural
 from instruction_counts.report.site import Site
@@ -54,6 +56,12 @@ def publish_to(
     return f"Published to {folder}: {number}, {changes.written:,} written{removed}."
 
 
+def _address(url: str) -> str:
+    if not re.match(r"https?://[^/]", url):
+        raise UsageError(f"--url {url} is no address", "For example: https://example.org/counts")
+    return f"{url.rstrip('/')}/"
+
+
 @click.command("publish", cls=Command)
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @case_options
@@ -63,7 +71,7 @@ def publish_to(
     "--url",
     "URL",
     "Address of the site, for the links of its feed  [default: the last one]",
-    callback=lambda _context, _option, url: f"{url.rstrip('/')}/" if url else "",
+    callback=lambda _context, _option, url: _address(url) if url else "",
 )
 @store_option
 def publish_command(

@@ -297,7 +297,7 @@ def bisection(found: Found) -> Document:
     return Document(
         "bisection",
         found.key.title,
-        [] if found.changes else ["no change"],
+        [] if found.changes or not found.is_conclusive else ["no change"],
         sections=(_found_change(change, found) for change in found.changes),
         notes=[*doubts, effort],
         data={

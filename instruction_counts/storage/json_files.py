@@ -69,6 +69,16 @@ def _check_record(record: Record) -> None:
         raise Mismatch("at least one string", at=("label",))
 
 
+def _check_run(run: Run) -> None:
+    seen: set[object] = set()
+    for place, record in enumerate(run.cases):
+        if record.build not in run.builds:
+            raise Mismatch(one_of(run.builds, record.build), at=("cases", place, "build"))
+        if record.identity in seen:
+            raise Mismatch("a case that is not there before", at=("cases", place))
+        seen.add(record.identity)
+
+
 def _check_calls(functions: FunctionCosts) -> None:
     known = len(functions.costs)
     for place, call in enumerate(functions.calls):
@@ -89,6 +99,7 @@ _CHECKS: Mapping[Any, Callable[[Any], None]] = {
     FunctionCosts: _check_calls,
     TensorValue: _check_sample,
     Record: _check_record,
+    Run: _check_run,
 }
 
 

@@ -176,6 +176,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Add the plugin, unless it is there already, and the fixture if its name is free."""
+    if config.getoption("icount_baseline"):
+        _check_limit(config.getoption("icount_fail_on"))
     if config.getoption("icount_accept") and not config.getoption("icount_baseline"):
         raise pytest.UsageError("--icount-accept needs --icount-baseline FILE")
     config.addinivalue_line("markers", f"{_MARKER}(stmt, setup=''): count a statement")
@@ -187,6 +189,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _is_other_there(config):
         config.addinivalue_line("markers", "benchmark: accepted as pytest-benchmark's")
         config.pluginmanager.register(_BenchmarkFixture(plugin), "icount-benchmark")
+
+
+def _check_limit(text: str) -> None:
+    from instruction_counts.domain.effects import Effect  # noqa: PLC0415 - would slow each start
+
+    try:
+        Effect.parse(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--icount-fail-on {text}: {error}") from error
 
 
 def _report(problem: str) -> None:

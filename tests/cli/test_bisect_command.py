@@ -61,6 +61,7 @@ def test_builds_that_do_not_start_are_all_named(
 
     assert 1 == written.code
     assert "Fewer than two builds can be measured." in written.err
+    assert "no change" not in written.out
     assert 2 == written.out.count(reason)
 
 

@@ -113,6 +113,8 @@ def test_what_is_wrong_or_impossible_is_refused_with_its_place(
     ("change", "said"),
     [
         (lambda data: data.update(more=1), '$.more\n  found     a field "more"'),
+        (lambda data: data["cases"].append(data["cases"][0]), "a case that is not there before"),
+        (lambda data: data["cases"][1].update(build="b"), '$.cases[1].build\n  found     "b"'),
         (lambda data: data["cases"][1].update(more=1), '$.cases[1].more\n  found     a field "mor'),
         (
             lambda data: data["cases"][0]["outcome"]["functions"]["costs"]["file"].pop(),

@@ -180,6 +180,7 @@ def test_what_processes_of_xdist_count_is_compared_together(
     ("options", "expected"),
     [
         (["--icount-accept"], "*--icount-accept needs --icount-baseline FILE*"),
+        (["--icount-baseline", "a", "--icount-fail-on", "x"], "*--icount-fail-on x: expected*"),
         (["--icount-baseline", "no.json"], "*no.json does not exist*Write it: --icount-accept*"),
     ],
 )
