@@ -20,6 +20,7 @@ from instruction_counts.analysis.verdicts.beside import (
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import (
     FAR_BEYOND,
+    ON_COUNTS,
     OTHER_PROGRAMS,
     Difference,
     Reason,
@@ -147,7 +148,7 @@ def comparison_document(
             "layouts": comparison.layouts,
             "interrupted": interrupted,
             "tally": {verdict.value: number for verdict, number in comparison.tally.items()},
-            "mean_change": _geometric_mean(comparison.differences),
+            "mean_change": _mean_change(_counted(comparison)),
             "cases": cases,
             "causes": causes.every_as_values(shared, comparison.differences),
             "skipped_by_budget": [
@@ -195,8 +196,9 @@ def tally(comparison: Comparison) -> Line:
     """``250 cases: 231 same · 12 better · 4 worse · in all -0.21%``."""
     counts = comparison.tally
     parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict]]
-    mean = _geometric_mean(comparison.differences)
-    if mean is not None and any(difference.change for difference in comparison.differences):
+    counted = _counted(comparison)
+    mean = _mean_change(counted)
+    if mean is not None and any(difference.change for difference in counted):
         parts.append(f"in all {relative(round(mean, 4))}")
     number = plural(len(comparison.differences), "case")
     return Line(f"{number}: {' · '.join(parts) or 'nothing to compare'}", Role.STRONG)
@@ -214,8 +216,13 @@ def _tally_of(
         yield Line(f"{what}: {' · '.join(parts)}")
 
 
-def _geometric_mean(differences: Iterable[Difference]) -> float | None:
-    """By how much the cases changed on average, as a factor less 1."""
+def _counted(comparison: Comparison) -> list[Difference]:
+    """The cases whose counts were compared: those of other code or output say nothing."""
+    return [case for case in comparison.differences if case.verdict in ON_COUNTS]
+
+
+def _mean_change(differences: Iterable[Difference]) -> float | None:
+    """By how much the cases changed on average, as a factor less 1: a geometric mean."""
     counts = ((case.base_count or 0, case.new_count or 0) for case in differences)
     logs = [math.log(new / base) for base, new in counts if base > 0 and new > 0]
     return math.expm1(math.fsum(logs) / len(logs)) if logs else None

@@ -191,7 +191,7 @@ def case_document(
     )
 
 
-_FORM = 1, __version__
+_FORM = 2, __version__
 """Of the pages: another one makes all of them anew."""
 _SEARCH, _FEED = "assets/search.js", "feed.xml"
 _SLUG_LENGTH = 48

@@ -52,6 +52,15 @@ def test_changes_that_come_to_nothing_in_all_are_none() -> None:
     assert "2 cases: 2 same · in all 0%" in shown(comparison(*cases))
 
 
+def test_only_cases_whose_counts_were_compared_move_the_change_in_all() -> None:
+    """On the screen and in files: other code, or another output, has counts that say nothing."""
+    other = difference(1000, 10, verdict=Verdict.INCOMPARABLE, label="other")
+    document = comparison_document(comparison(other, difference(100, 110)))
+
+    assert "2 cases: 1 worse · 1 incomparable · in all +10.00%" in screen(document)
+    assert 0.1 == pytest.approx(as_json(document)["mean_change"])
+
+
 def test_a_release_is_the_answer_its_causes_and_a_line_a_case() -> None:
     """Causes are counted once, and called by letters below; the last line is what to type next."""
     lines = shown(comparison(*CASES))
