@@ -92,6 +92,8 @@ def compare_command(
         console.error(stored_run.interrupted_comparison(compared.run_id, again))
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
+    if when is not FailOn.NEVER:
+        gate.require_comparison("Compare counted runs of the same cases.")
     return exit_code(
         regression=gate.fails,
         failed_cases=gate.has_failed_cases,

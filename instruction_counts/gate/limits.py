@@ -21,6 +21,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import NEVER, Effect
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import matches
 from instruction_counts.reading.structure import (
     Mismatch,
@@ -186,13 +187,37 @@ class Gate:
 
     @property
     def compares(self) -> bool:
-        """Whether any two counts were compared; where none were, nothing passed."""
-        return any(difference.verdict in ON_COUNTS for difference in self.comparison.differences)
+        """Whether anything was compared; where nothing was, nothing passed."""
+        return any(map(_is_judged, self.comparison.differences))
 
     @property
     def has_failed_cases(self) -> bool:
         """Whether cases could not be compared because they failed themselves."""
         return bool(self.comparison.tally[Verdict.FAILED])
+
+    def require_comparison(self, remedy: str) -> None:
+        """Refuse a comparison of nothing, which did not pass.
+
+        Raises:
+            UsageError: nothing was compared, no case failed, and none exceeds its limit.
+        """
+        if not (self.compares or self.fails or self.has_failed_cases):
+            problem = "nothing was compared: no case has counts on both sides that can be compared"
+            raise UsageError(problem, f"The reasons are above. {remedy}")
+
+
+def _is_judged(difference: Difference) -> bool:
+    """Whether something is said by counts, outputs, cycles or times.
+
+    Times that were not taken in turns have no verdict; they are enough where neither side was to be
+    counted.
+    """
+    time, counts = difference.time, {difference.base_count, difference.new_count}
+    not_asked = difference.reason is Reason.NOT_COUNTED and counts == {None}
+    by_time = time is not None and (time.verdict is not None or not_asked)
+    by_counts = difference.verdict in ON_COUNTS
+    by_output = difference.reason is Reason.OUTPUT_DIFFERS
+    return by_counts or by_output or by_time or difference.cycles is not None
 
 
 def apply_limits(

@@ -59,11 +59,7 @@ class Check(Compared):
         Raises:
             UsageError: no case was counted on both sides, with the same code.
         """
-        if not (self.gate.compares or self.gate.fails or self.gate.has_failed_cases):
-            raise UsageError(
-                "nothing was compared: no case with the same code has a count in both",
-                "The reasons are above. Check a counted run, or accept one: baseline accept",
-            )
+        self.gate.require_comparison("Check a counted run, or accept one: baseline accept")
 
 
 def check_side(

@@ -41,6 +41,29 @@ def test_the_exit_code_is_that_of_what_is_selected(files: Files, program: Progra
     assert "no case was timed in turns" in without[1]
 
 
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        ([], 1, "Compare counted runs of the same cases."),
+        (["--fail-on", "any"], 1, "nothing was compared"),
+        (["--gate", "LIMITS"], 1, "NOTHING WAS COMPARED"),
+        (["--fail-on", "never"], 0, ""),
+    ],
+)
+def test_a_comparison_of_nothing_does_not_pass(
+    args: list[str], code: int, said: str, tmp_path: Path, program: Program
+) -> None:
+    """It is an error after what it shows, unless nothing is to fail."""
+    (tmp_path / "limits.yaml").write_text("default: {hard: 1%}")
+    given = [tmp_path / "limits.yaml" if arg == "LIMITS" else arg for arg in args]
+    sides = [file_of(run_of({name: 1000}), tmp_path / f"{name}.json") for name in ("old", "new")]
+    done = program(*sides, *given)
+
+    assert code == done.code
+    assert "2 cases: 1 added · 1 missing" in done.out
+    assert said in done.out + done.err
+
+
 def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
     """It is said, and how to see them all; the last line is what to type next."""
     slower = {f"case {number}": 2000 for number in range(30)}

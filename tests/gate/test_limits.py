@@ -287,3 +287,33 @@ def test_what_is_slower_or_has_more_cycles_fails_where_that_is_asked_for(
     gate = apply_limits(comparison(compared), None, fail_on)
 
     assert [expected] == [finding.level for finding in gate.findings]
+
+
+COUNTED = counted(BASE, times_s=(1e-6,))
+TIMED = attrs.evolve(COUNTED, instructions=None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "base", "new", "expected"),
+    [
+        (Reason.DEFINITION_CHANGED, COUNTED, COUNTED, False),
+        (Reason.FINGERPRINT_DIFFERS, COUNTED, COUNTED, False),
+        (Reason.OUTPUT_DIFFERS, COUNTED, COUNTED, True),
+        (Reason.NOT_COUNTED, TIMED, TIMED, True),
+        (Reason.NOT_COUNTED, COUNTED, TIMED, False),
+    ],
+)
+def test_times_that_have_no_verdict_compare_only_where_nothing_was_to_be_counted(
+    reason: Reason, base: Outcome, new: Outcome, *, expected: bool
+) -> None:
+    """Elsewhere counts were, and what prevents that would pass; an output is compared itself."""
+    found = attrs.evolve(difference(base, new, verdict=Verdict.INCOMPARABLE), reason=reason)
+
+    assert expected is apply_limits(comparison(found)).compares
+
+
+def test_times_in_turns_and_cycles_have_verdicts_of_their_own() -> None:
+    """Where counts have none, too."""
+    cases = (attrs.evolve(case, verdict=Verdict.INCOMPARABLE) for case in (timed(1), estimated(9)))
+
+    assert [True, True] == [apply_limits(comparison(case)).compares for case in cases]
