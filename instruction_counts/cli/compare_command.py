@@ -22,8 +22,9 @@ from instruction_counts.domain.metrics import CYCLES
 from instruction_counts.gate.limits import FailOn, Limits, apply_limits
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.gate import case_tests, limits_block
+from instruction_counts.session.checking import note_unused
 from instruction_counts.session.comparing import compare_sides
-from instruction_counts.session.sides import LazyStore, named_sides
+from instruction_counts.session.sides import LazyStore, keys_of, named_sides
 
 _IN_TURNS = "Measure both builds in one compare, without --no-times and --times separate."
 
@@ -71,6 +72,9 @@ def compare_command(
         takes_turns = measured == 2 and how.times_in_turns and how.settings.times_in_turns
         if judges_times and measured and not takes_turns:
             raise UsageError("--fail-on slower: nothing is timed in turns", _IN_TURNS)
+        if limits is not None:
+            known = keys_of(sides, how.definitions)
+            note_unused(limits, known, " or ".join(names), console)
         compared = compare_sides(sides[0], sides[1], how, runs, console)
     cases, is_whole = compared.comparison.differences, not compared.interrupted
     if judges_cycles and is_whole and not any(case.cycles for case in cases):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -87,8 +87,8 @@ def check_side(
     """
     exceeded = frozenset[CaseKey]() if previous is None else exceeded_in(previous)
     whole = read_baseline(file)
-    for rule in () if limits is None else limits.unused(whole.cases):
-        observer.note(f"Limits: no case of {file} matches {rule}")
+    if limits is not None:
+        note_unused(limits, whole.cases, str(file), observer)
     baseline = selected_cases(whole, how.selection)
 
     def compared(side: Side, complete: Complete) -> Comparison:
@@ -122,6 +122,12 @@ def check_side(
             verify,
         )
     return Check.of(found, limits, fail_on, exceeded)
+
+
+def note_unused(limits: Limits, keys: Iterable[CaseKey], where: str, observer: Observer) -> None:
+    """Name the limits that match none of the cases that ``where`` has."""
+    for rule in limits.unused(keys):
+        observer.note(f"Limits: no case of {where} matches {rule}")
 
 
 def _refuse_obstacles(obstacles: Sequence[Disagreement], file: Path) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.builds.lock_files import is_lock_file
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import LAST, Record, Run
+from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.json_files import is_file_name, read_json
 
 if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
@@ -82,6 +84,15 @@ def named_sides(
         )
     what = "a build, an interpreter, a JSON file"
     return found[0] or read_side(names[0], runs, what), found[1] or read_side(names[1], runs, what)
+
+
+def keys_of(sides: Iterable[Side | Build], definitions: Definitions) -> frozenset[CaseKey]:
+    """All cases that were measured, and of a build all that can be."""
+    by_side = [
+        {case.key for case in load(definitions)} if isinstance(side, Build) else side.records
+        for side in sides
+    ]
+    return frozenset[CaseKey]().union(*by_side)
 
 
 def _interpreter(name: str, role: str) -> Build | None:

@@ -64,6 +64,17 @@ def test_a_comparison_of_nothing_does_not_pass(
     assert said in done.out + done.err
 
 
+def test_a_limit_that_matches_no_case_is_named(
+    files: Files, tmp_path: Path, program: Program
+) -> None:
+    """Of all cases of both sides: what is not selected is no mistake."""
+    path = tmp_path / "limits.yaml"
+    path.write_text("limits: [{only: Nix, hard: 1%}, {only: '*/added', hard: 1%}]")
+    said = program(*files, f"--gate={path}", "--only", "*/same").err
+
+    assert f"Limits: no case of {files[0]} or {files[1]} matches Nix\n" == said
+
+
 def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
     """It is said, and how to see them all; the last line is what to type next."""
     slower = {f"case {number}": 2000 for number in range(30)}

@@ -10,6 +10,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.session.sides import (
     LazyStore,
     find_whole_run,
+    keys_of,
     read_side,
     read_sides,
     stored_number,
@@ -17,7 +18,7 @@ from instruction_counts.session.sides import (
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import DATABASE_VARIABLE
 from tests.builders import file_of
-from tests.fakes import make_record, make_run
+from tests.fakes import BUILD, make_record, make_run
 
 ONE = make_run(make_record("a"))
 TWO = make_run(
@@ -154,6 +155,16 @@ def test_a_run_is_not_there_where_no_option_names_a_database(
             with pytest.raises(UsageError, match='"a" is neither a JSON file nor'):
                 read_side("a", runs)
         assert is_made is (tmp_path / "runs.db").exists()
+
+
+def test_a_build_has_the_cases_of_the_definitions(file: Path, none: LazyStore) -> None:
+    """A side that was measured has what it holds, whatever they say."""
+    file.with_name("cases.py").write_text(
+        "from core.api import GroupedStmts\nBENCHMARKS = {('b',): GroupedStmts('x', None)}\n"
+    )
+    sides = read_side(str(file), none), BUILD
+
+    assert {("a",), ("b",)} == {key.label for key in keys_of(sides, f"{file.parent}/cases.py")}
 
 
 def test_a_whole_run_is_no_build_of_one(file: Path, stored: LazyStore) -> None:
