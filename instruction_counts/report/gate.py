@@ -47,8 +47,7 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
     """A check: its verdict, what fails first, then all else that is no longer as it was."""
     comparison = gate.comparison
     compared, shared = report.comparison_document(comparison), shared_causes(comparison.differences)
-    is_bad = gate.fails or not gate.compares or interrupted
-    verdict = Line(verdict_text(gate, interrupted=interrupted), Role.BAD if is_bad else Role.STRONG)
+    verdict = Line(*_verdict(gate, interrupted=interrupted))
     return attrs.evolve(
         compared,
         kind="check",
@@ -66,6 +65,7 @@ def _values(gate: Gate, shared_causes: Sequence[dict[str, Any]]) -> dict[str, An
         "check_version": CHECK_VERSION,
         "fails": gate.fails,
         "compares": gate.compares,
+        "has_failed_cases": gate.has_failed_cases,
         "layouts": gate.comparison.layouts,
         "changed_files": gate.comparison.new.changed_files,
         "cases": [
@@ -110,26 +110,33 @@ def limits_block(gate: Gate) -> Block:
         for level in (Level.FAILS, Level.EDGE, Level.SOFT)
         for finding in gate.at(level)
     )
-    return Block(verdict_text(gate), lines, Role.BAD if gate.fails else Role.STRONG)
+    title, role = _verdict(gate)
+    return Block(title, lines, role)
 
 
-def verdict_text(gate: Gate, *, interrupted: bool = False) -> str:
+def _verdict(gate: Gate, *, interrupted: bool = False) -> tuple[str, Role]:
     """The whole in one line: ``FAILS: 2 of 300 cases fail the limits; 1 at the edge …``."""
-    failing = len(gate.at(Level.FAILS))
+    failing, failed = len(gate.at(Level.FAILS)), gate.comparison.tally[Verdict.FAILED]
     cases = plural(len(gate.findings), "case")
-    said = "PASSES" if gate.compares else "NOTHING WAS COMPARED"
-    if interrupted or gate.fails:
-        said = "INTERRUPTED" if interrupted else "FAILS"
+    obstacles = {
+        "INTERRUPTED": interrupted,
+        "FAILS": gate.fails,
+        "INCOMPLETE": gate.has_failed_cases,
+        "NOTHING WAS COMPARED": not gate.compares,
+    }
+    said = next((title for title, is_so in obstacles.items() if is_so), "")
+    unguarded = (finding.difference.verdict for finding in gate.at(Level.UNGUARDED))
     parts = {
+        "failed": failed,
         "over the limit (not enforced)": 0 if gate.fails else failing,
         "at the edge of a hard limit": len(gate.at(Level.EDGE)),
         "above a soft limit": len(gate.at(Level.SOFT)),
-        "not guarded": len(gate.at(Level.UNGUARDED)),
+        "not guarded": sum(verdict is not Verdict.FAILED for verdict in unguarded),
         "skipped by the time budget": len(gate.comparison.skipped_by_budget),
     }
     found = [f"{number:,} {what}" for what, number in parts.items() if number]
     first = f"{failing:,} of {cases} fail the limits" if gate.fails else cases
-    return "; ".join([f"{said}: {first}", *found])
+    return "; ".join([f"{said or 'PASSES'}: {first}", *found]), Role.BAD if said else Role.STRONG
 
 
 def case_tests(gate: Gate) -> tuple[CaseTest, ...]:

@@ -9,7 +9,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.limits import FailOn, Gate, Limits, Rule, apply_limits
 from instruction_counts.report import gate as report
-from instruction_counts.report.document import Document
+from instruction_counts.report.document import Document, Role
 from tests.builders import comparison, counted, cpp, difference, key, side
 from tests.report.rendered import screen
 
@@ -25,6 +25,7 @@ CASES = (
     difference(1000, 1000, verdict=Verdict.SAME, label="same"),
     Difference(key("new"), None, None, Verdict.ADDED, Reason.ONLY_IN_NEW),
 )
+BROKEN = Difference(key("broken"), None, None, Verdict.FAILED, Reason.FAILED_IN_NEW)
 VERDICT = (
     "FAILS: 2 of 9 cases fail the limits; 1 at the edge of a hard limit; "
     "1 above a soft limit; 1 not guarded"
@@ -83,6 +84,16 @@ def test_the_verdict_is_one_line() -> None:
     ]
 
 
+def test_a_check_of_which_cases_failed_does_not_read_as_one_that_passes() -> None:
+    """Below a comparison likewise; files say that no limit is exceeded, and that cases failed."""
+    found = apply_limits(comparison(CASES[7], BROKEN))
+    document, below = report.check_document(found), report.limits_block(found)
+
+    assert "INCOMPLETE: 2 cases; 1 failed" == document.answer[0].text == below.title
+    assert [Role.BAD] * 2 == [document.answer[0].role, below.role]
+    assert [False, True] == [document.data[name] for name in ("fails", "has_failed_cases")]
+
+
 def test_a_comparison_gets_a_line_for_each_case_that_is_over_a_limit() -> None:
     """Its counts and causes stand above."""
     edge = "above the hard limit of 100 instructions, but by no more than 10 instructions"
@@ -102,12 +113,11 @@ def test_failures_are_what_exceeds_a_hard_limit() -> None:
 
     Where nothing is enforced, the check passes, and so do its tests.
     """
-    broken = Difference(key("broken"), None, None, Verdict.FAILED, Reason.FAILED_IN_NEW)
     kinds = ("failure", "error", "skipped", "details")
     enforced, not_enforced = (
         [
             (test.name.partition(" · ")[0], next((k for k in kinds if getattr(test, k)), ""))
-            for test in report.case_tests(apply_limits(comparison(*CASES, broken), LIMITS, fail_on))
+            for test in report.case_tests(apply_limits(comparison(*CASES, BROKEN), LIMITS, fail_on))
         ]
         for fail_on in (FailOn.REGRESSION, FailOn.NEVER)
     )
