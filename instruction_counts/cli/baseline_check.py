@@ -71,7 +71,7 @@ def check(
         raise UsageError("both a run and a build to measure are named", "Drop one.")
     build = only_build(asked.builds, "a check")
     if run is not None:
-        refuse_measuring(asked, "Drop it, or the run.", builds=0)
+        refuse_measuring("Drop it, or the run.", builds=0)
     with LazyStore(asked.db) as runs:
         found = check_side(
             *(run or build, file, asked.how, runs, console),

@@ -64,7 +64,7 @@ def compare_command(
     with LazyStore(asked.db) as runs:
         sides = named_sides(names, asked.builds, runs)
         measured = sum(isinstance(side, Build) for side in sides)
-        refuse_measuring(asked, "Drop it, or name a build.", builds=measured)
+        refuse_measuring("Drop it, or compare a build.", builds=measured)
         when, how = FailOn(fail_on), asked.how
         judges_cycles, judges_times = when is FailOn.CYCLES, when is FailOn.SLOWER
         if judges_cycles and measured and CYCLES.name not in how.settings.metrics:

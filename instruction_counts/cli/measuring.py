@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
+from click.core import ParameterSource
 
 from instruction_counts.cli.options import (
     DURATION,
@@ -146,8 +147,6 @@ class Asked:
     """Which cases, how they are measured, and how they are compared."""
     builds: tuple[Build, ...]
     db: str | None
-    timing: str | None = None
-    """How two builds are timed, where an option says it."""
 
 
 def specification_of(definitions: Definitions | None) -> Specification | None:
@@ -183,7 +182,7 @@ def _asked(
         defined_only=definitions is not None,
         times_in_turns=timing != _SEPARATE,
     )
-    return Asked(how, builds or (default_build(),), db, timing)
+    return Asked(how, builds or (default_build(),), db)
 
 
 def asking(*options: Decorator) -> Decorator:
@@ -194,22 +193,26 @@ def asking(*options: Decorator) -> Decorator:
     return gathered("asked", options, _asked)
 
 
-def refuse_measuring(asked: Asked, remedy: str, *, builds: int) -> None:
+_OF_A_MEASUREMENT = {
+    *attrs.fields_dict(MeasurementSettings),
+    *("build", "layouts", "time_budget", "timing"),
+}
+"""The parameters of options that say something of a measurement alone."""
+
+
+def refuse_measuring(remedy: str, *, builds: int) -> None:
     """Refuse options of a measurement where nothing, or too little, is measured.
 
     ``builds`` are so many as are measured; the ``remedy`` is for none.
     """
-    how = asked.how
-    of_any = {
-        "--time-budget": how.time_budget_s,
-        "--layouts": how.layouts,
-        "--metrics": how.settings.metrics or None,
-    }
-    for name, given in {**of_any, "--times": asked.timing}.items():
-        if given is not None and not builds:
-            raise UsageError(f"{name}: nothing is measured", remedy)
-    if asked.timing is not None and builds == 1:
-        raise UsageError("--times: only one build is measured", "Drop it, or name two builds.")
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name in _OF_A_MEASUREMENT and not builds:
+            raise UsageError(f"{parameter.opts[0]}: nothing is measured", remedy)
+        if is_given and name == "timing" and builds == 1:
+            raise UsageError("--times: only one build is measured", "Drop it, or name two builds.")
 
 
 def _layouts(none: str) -> Decorator:

@@ -106,6 +106,11 @@ def test_a_side_that_is_not_there_is_named(program: Program) -> None:
         (["no/python"], "there is no interpreter, virtual environment or file no/python"),
         ([f"old={sys.executable}"], "needs an option: --build NAME=PYTHON"),
         (["NEW", "--time-budget", "60"], "--time-budget: nothing is measured"),
+        # Whatever the default is: what is given says what is expected.
+        (["NEW", "--engine", "fork"], "--engine: nothing is measured"),
+        (["NEW", "--timeout", "60"], "--timeout: nothing is measured"),
+        (["NEW", "--no-counts"], "--no-counts: nothing is measured"),
+        (["NEW", f"--build=x={sys.executable}"], "--build: nothing is measured"),
         # What is stored was timed in its own way.
         (["NEW", "--times", "separate"], "--times: nothing is measured"),
         (["PYTHON", "--times", "paired"], "--times: only one build is measured"),
