@@ -54,10 +54,7 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
     Raises:
         UsageError: nothing is selected; the error names labels near what was asked for.
     """
-    for glob in selection.only:
-        if not any(matches(glob, case.label) for case in cases):
-            problem = f"No case matches '{glob}'.{_near(glob, cases)}"
-            raise UsageError(problem, "See:", "list")
+    require_matches(selection, cases)
     kept = tuple(case for case in cases if selection.keeps_key(case.key))
     if not kept:
         if selection.shard is not None:
@@ -69,6 +66,19 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
         problem = "No case matches all of these options." if cases else "There are no cases."
         raise UsageError(problem, "See:", "list")
     return kept
+
+
+def require_matches(
+    selection: Selection, cases: Collection[Case | CaseKey], see: str = "list"
+) -> None:
+    """Refuse a glob that matches none of ``cases``, which the command ``see`` shows.
+
+    Raises:
+        UsageError: there is one; the error names labels near it.
+    """
+    for glob in selection.only:
+        if not any(matches(glob, case.label) for case in cases):
+            raise UsageError(f"No case matches '{glob}'.{_near(glob, cases)}", "See:", see)
 
 
 def select_keys(

@@ -15,7 +15,7 @@ from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete, as_it_is
-from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
@@ -96,7 +96,9 @@ def check_side(
         return baseline.compared(side, file.name, complete)
 
     if not isinstance(asked, Build):
-        side = narrowed(read_side(asked, runs), how.selection)
+        stored = read_side(asked, runs)
+        require_matches(how.selection, [*whole.cases, *stored.records], stored.shown_by)
+        side = narrowed(stored, how.selection)
         return Check.of(Compared(compared(side, runs.completed)), limits, fail_on, exceeded)
     store = runs.opened() if how.stores else None
     runner = BuildRunner.of([asked], how.settings, observer, store)

@@ -23,7 +23,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Complete
-from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
@@ -108,12 +108,14 @@ def compare_sides(
         UsageError: a side is not there, or has no case that is asked for.
         BuildError: a build cannot be measured.
     """
-    builds = [side for side in (base, new) if isinstance(side, Build)]
+    asked = [side if isinstance(side, Build) else read_side(side, runs) for side in (base, new)]
+    builds = [side for side in asked if isinstance(side, Build)]
+    stored = [side for side in asked if isinstance(side, Side)]
+    if not builds:  # whose cases are those of the definitions
+        keys = [key for side in stored for key in side.records]
+        require_matches(request.selection, keys, stored[0].shown_by)
     # First: what is not there must not cost a measurement.
-    known = [
-        side if isinstance(side, Build) else _known_side(side, request, runs)
-        for side in (base, new)
-    ]
+    known = [side if isinstance(side, Build) else _known_side(side, request) for side in asked]
 
     def judge(measured: Mapping[str, Side]) -> Comparison:
         before, after = (measured[it.name] if isinstance(it, Build) else it for it in known)
@@ -264,8 +266,8 @@ def _cases_of(cases: Iterable[Case], differences: Iterable[Difference]) -> list[
     return [case for case in cases if case.key in keys]
 
 
-def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) -> Side:
-    side = narrowed(read_side(asked, runs), request.selection)
+def _known_side(whole: Side, request: ComparisonRequest) -> Side:
+    side = narrowed(whole, request.selection)
     if not request.defined_only:
         return side
     keys = {case.key for case in load_cases(request.definitions, request.selection)}

@@ -155,6 +155,7 @@ def test_a_stored_run_is_accepted_and_checked(place: Workplace) -> None:
         # What has no baseline is not silently unguarded; what is not selected is not missing.
         ({"added": 1}, ["LIMITS"], 0, "NOT GUARDED"),
         ({"tight": 9000}, ["--only", "*/same"], 0, "PASSES: 1 case\n"),
+        ({}, ["--only", "*/same", "--only", "Grup"], 1, "No case matches 'Grup'. Near: Group"),
         # A run without counts says nothing of what a baseline holds.
         (dict.fromkeys(BASE, Outcome(Status.OK)), [], 1, "nothing was compared"),
         ({}, ["--build", f"new={sys.executable}"], 1, "both a run and a build"),

@@ -102,6 +102,7 @@ def test_a_side_that_is_not_there_is_named(program: Program) -> None:
             ["new", f"--build=new={sys.executable}", "--only", "Nothing"],
             "base.json contains no selected case",
         ),
+        (["NEW", "--only", "*/same", "--only", "Grup"], "No case matches 'Grup'. Near: Group"),
         (["BASE"], "base and new are both "),
         (["no/python"], "there is no interpreter, virtual environment or file no/python"),
         ([f"old={sys.executable}"], "needs an option: --build NAME=PYTHON"),

@@ -67,6 +67,11 @@ class Side:
         found = self.fingerprint
         return (found.caches, found.allocator, found.aslr_off) == ("held", "steady", True)
 
+    @property
+    def shown_by(self) -> str:
+        """The command that shows its cases."""
+        return "list" if self.run_id is None else f"runs show {self.run_id}"
+
 
 def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side:
     """The side that ``build`` is in ``run``, which is stored under ``run_id``."""
@@ -100,8 +105,7 @@ def narrowed(side: Side, selection: Selection) -> Side:
     """
     kept = {key: record for key, record in side.records.items() if selection.keeps_key(key)}
     if not kept:
-        see = "list" if side.run_id is None else f"runs show {side.run_id}"
-        raise UsageError(f"{side.title} contains no selected case", "See:", see)
+        raise UsageError(f"{side.title} contains no selected case", "See:", side.shown_by)
     return attrs.evolve(side, records=kept)
 
 
