@@ -51,6 +51,8 @@ class Model:
     """The case is a model as a whole."""
 
     name: str
+    calls: int = 0
+    """How often a run of it calls layers; 0 where that is not known."""
 
 
 Subject: TypeAlias = Operator | Layer | Model

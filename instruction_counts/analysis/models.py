@@ -64,6 +64,8 @@ class MeasuredModel:
     """What was asked for; layers without it are there with their forward pass."""
     missing: tuple[Record, ...] = ()
     """Layers that were not measured, and are not in the sum."""
+    calls_known: int = 0
+    """How many layers the model calls, measured or not; 0 where that is not known."""
 
     @property
     def has_autograd(self) -> bool:
@@ -143,9 +145,8 @@ def measured(
     Where backward is asked for, a layer that has none counts with its forward pass.
     """
     chosen: dict[tuple[str, ...], Record] = {}
-    for record in sorted(
-        records, key=lambda each: (each.autograd is not autograd, each.num_threads)
-    ):
+    records = sorted(records, key=lambda each: (each.autograd is not autograd, each.num_threads))
+    for record in records:
         if (
             record.language is language
             and record.runtime in {RuntimeMode.EAGER, RuntimeMode.EXPLICIT}
@@ -153,11 +154,18 @@ def measured(
         ):
             chosen.setdefault(record.label, record)
     asked = (record for record in chosen.values() if record.autograd is autograd)
-    whole = next((record for record in asked if record.subject == Model(model)), None)
+    whole = next((record for record in asked if _calls_of(record, model) is not None), None)
     used = [(each, calls) for each in chosen.values() if (calls := _uses_of(each)[model])]
+    known = max((_calls_of(record, model) or 0 for record in records), default=0)
     layers = tuple(layer for layer in used if Amount.of(layer[0]) != NOTHING)
     missing = tuple(record for record, _ in used if Amount.of(record) == NOTHING)
-    return MeasuredModel(model, layers, whole, autograd, missing)
+    return MeasuredModel(model, layers, whole, autograd, missing, known)
+
+
+def _calls_of(record: Record, model: str) -> int | None:
+    """How many layers the model calls, where this is the whole of it; 0 where nobody knows."""
+    subject = record.subject
+    return subject.calls if isinstance(subject, Model) and subject.name == model else None
 
 
 def _uses_of(record: Record) -> Counter[str]:

@@ -18,6 +18,7 @@ from instruction_counts.report.document import (
     Value,
     treemap,
 )
+from instruction_counts.report.renderers.json import rows_of
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import ModelTrace
 
@@ -83,10 +84,17 @@ def predicted(predictions: Sequence[MeasuredModel]) -> Document:
         if found.total.instructions
     )
     records = (Row([table.name, *row.cells]) for table in tables for row in table.rows)
+    shown = [table.without_empty_columns() for table in tables]
+    notes = [note for found in predictions for note in _notes(found)]
     return Document(
         "prediction",
-        sections=[*(table.without_empty_columns() for table in tables), *charts],
-        notes=(note for found in predictions for note in _notes(found)),
+        sections=[*shown, *charts],
+        notes=notes,
+        data={
+            "kind": "prediction",
+            "models": {table.name: rows_of(table) for table in shown},
+            "notes": [note.text for note in notes],
+        },
         records=Table("records", "", [Column("model", "model"), *_COLUMNS], records),
     )
 
@@ -111,7 +119,13 @@ def _rows(prediction: MeasuredModel) -> Iterator[Row]:
 
 
 def _notes(prediction: MeasuredModel) -> Iterator[Line]:
-    model = prediction.model
+    model, whole = prediction.model, prediction.whole_record
+    if prediction.whole == NOTHING:
+        failure = whole and whole.outcome.failure
+        yield Line(f"{model}: not measured as a whole{f': {failure.summary}' if failure else ''}")
+    if prediction.calls < prediction.calls_known:
+        count = f"{prediction.calls:,} of {fmt.plural(prediction.calls_known, 'call')} of layers"
+        yield Line(f"{model}: {count} were measured; the others are not in the sum")
     if prediction.forward_only:
         unique = fmt.plural(sum(found.unique for found in prediction.types), "layer")
         count = f"{len(prediction.forward_only):,} of {unique}"
@@ -119,7 +133,7 @@ def _notes(prediction: MeasuredModel) -> Iterator[Line]:
         yield Line(f"{model}: forward alone, {count} without backward: {titles}")
     if prediction.missing:
         what = f"{len(prediction.missing)} not measured: {_titles(prediction.missing)}"
-        yield Line(f"{model}: not in the sum, {what}", Role.WARNING)
+        yield Line(f"{model}: not in the sum, {what}")
 
 
 def _titles(records: Sequence[Record]) -> str:

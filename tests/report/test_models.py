@@ -1,5 +1,6 @@
 """What people see of models."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
 from instruction_counts.report.document import Chart, Document
+from instruction_counts.report.renderers.json import render as as_json
 from instruction_counts.report.renderers.terminal import render
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import unique_layers
@@ -60,15 +62,58 @@ def test_what_was_not_measured_has_no_column(found: Outcome, columns: str) -> No
     assert f"layer type calls unique {columns}" == heading
 
 
-def test_what_is_not_in_the_sum_and_what_has_no_backward_is_named() -> None:
+BAD = layer_record("bad", failed(), {"Net": 1})
+
+
+@pytest.mark.parametrize(
+    ("records", "notes"),
+    [
+        # It was not stated how many layers the model calls.
+        (RECORDS, []),
+        ((*RECORDS[:2], whole_record("Net", cost(1000), calls=5)), []),
+        # A part of a file was run.
+        (
+            (RECORDS[1], whole_record("Net", cost(1000), calls=205)),
+            ["Net: 3 of 205 calls of layers were measured; the others are not in the sum"],
+        ),
+        (RECORDS[:2], ["Net: not measured as a whole"]),
+        # The whole failed, or a layer.
+        (
+            (*RECORDS[:2], whole_record("Net", failed(), calls=5)),
+            ["Net: not measured as a whole: ValueError: bad (stmt line 1: x + y)"],
+        ),
+        ((*RECORDS, BAD), ["Net: not in the sum, 1 not measured: Conv2d / bad"]),
+    ],
+)
+def test_what_is_missing_to_a_prediction_is_said(records: list[Record], notes: list[str]) -> None:
+    """Else it would pass for what Python costs, or for all of the model."""
+    assert notes == [line for line in predicted(*records) if line.startswith("Net:")]
+
+
+def test_what_has_no_backward_is_named() -> None:
     """With how many these are."""
-    *_, missing = predicted(*RECORDS, layer_record("bad", failed(), {"Net": 1}))
     both = {"autograd": AutogradMode.FORWARD_BACKWARD}
     records = (layer_record("one", cost(300), {"Net": 2}, **both), RECORDS[1])
     *_, forward = shown(report.predicted([measured(records, "Net", **both)]))
 
-    assert "Net: not in the sum, 1 not measured: Conv2d / bad" == missing
     assert "Net: forward alone, 1 of 2 layers without backward: ReLU / relu" == forward
+
+
+def test_titles_of_many_layers_fit_a_screen() -> None:
+    """Long ones go on in the next line."""
+    bad = [layer_record(f"{number} " * 30, failed(), {"Net": 1}) for number in range(4)]
+    document = report.predicted([measured([*RECORDS, *bad], "Net")])
+
+    assert 80 >= max(map(len, render(document, 80).splitlines()))
+
+
+def test_json_holds_models_of_any_name() -> None:
+    """Below a key of their own, where they replace nothing."""
+    records = (layer_record("one", cost(300), {"kind": 2}), whole_record("kind", cost(700), 5))
+    found = json.loads(as_json(report.predicted([measured(records, "kind")])))
+
+    assert ["kind", "models", "notes"] == [*found]
+    assert 700 == found["models"]["kind"][2]["instructions"]
 
 
 def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> None:

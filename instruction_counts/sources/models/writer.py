@@ -133,7 +133,7 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         if trace.is_local
         else [f"py_setup={code}"],
         names,
-        f"Model({_text(trace.source.name)})",
+        f"Model({_text(trace.source.name)}, calls={len(trace.calls)})",
         mode,
         autograd=autograd,
     )

@@ -69,10 +69,10 @@ def layer_record(
     return attrs.evolve(record, subject=Layer(kind, places))
 
 
-def whole_record(model: str, outcome: Outcome, **modes: Any) -> Record:
-    """A model that was measured as a whole."""
+def whole_record(model: str, outcome: Outcome, calls: int = 0, **modes: Any) -> Record:
+    """A model that was measured as a whole, and how often it calls layers."""
     record = make_record("Whole models", model, outcome=outcome, **modes)
-    return attrs.evolve(record, subject=Model(model))
+    return attrs.evolve(record, subject=Model(model, calls))
 
 
 BACKWARD = {"autograd": AutogradMode.FORWARD_BACKWARD}

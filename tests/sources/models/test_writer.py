@@ -71,7 +71,7 @@ def test_each_layer_becomes_a_case_with_its_uses(tmp_path: Path) -> None:
     found = cases(tmp_path, written(*TRACES))
 
     uses = Use("Net", "features.0", 2), Use("Other", "c", 1)
-    assert [Model("Net"), Model("Other"), Layer("Conv2d", uses)] == [
+    assert [Model("Net", calls=4), Model("Other", calls=1), Layer("Conv2d", uses)] == [
         case.subject for case in found[:3]
     ]
 
