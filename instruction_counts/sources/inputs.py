@@ -17,6 +17,7 @@ _INPUT = re.compile(
     rf"(?P<open>\[)?(?P<shape>{_SIZE}(?:,{_SIZE})*)?(?(open)\])"
     rf"(?::(?P<dtype>[a-z]\w*)(?:<(?P<high>[1-9][0-9]{{0,17}}))?)?"
 )
+_INTEGER = re.compile(r"u?int\d*|long|short")
 FORM = "[NAME=]SIZES[:DTYPE][<LIMIT], as 1,3,224,224 or input_ids=1,128:int64<30522"
 
 
@@ -38,13 +39,18 @@ def parse_input(text: str) -> InputSpec:
     """An input from ``[MODEL@][NAME=]SIZES[:DTYPE][<LIMIT]``; ``SIZES`` may stand in brackets.
 
     Raises:
-        UsageError: it has another form.
+        UsageError: it has another form, or a limit for what is no integer.
     """
     match = _INPUT.fullmatch(text.replace(" ", ""))
     has_shape = match is not None and (match["open"] or match["shape"])
     if match is None or not has_shape or keyword.iskeyword(match["name"] or ""):
         raise UsageError(f"--input {quoted(text)} is not a valid shape", FORM)
     high = match["high"]
+    if high and not _INTEGER.fullmatch(match["dtype"]):
+        raise UsageError(
+            f"--input {quoted(text)}: {match['dtype']} takes no limit",
+            f"Drop <{high}, or choose integers: int64<{high}.",
+        )
     shape = tuple(map(int, match["shape"].split(","))) if match["shape"] else ()
     return InputSpec(
         shape, match["dtype"], int(high) if high else None, match["name"], match["model"]

@@ -43,6 +43,13 @@ def test_what_is_no_input_is_refused(text: str) -> None:
         parse_input(text)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_only_integers_have_a_limit(dtype: str) -> None:
+    """Of others it would be dropped."""
+    with pytest.raises(UsageError, match=f"{dtype} takes no limit\n  Drop <3, or .*: int64<3"):
+        parse_input(f"2,8:{dtype}<3")
+
+
 # Models
 
 NET = ModelSource("Net", "nets:net")
