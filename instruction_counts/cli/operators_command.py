@@ -21,15 +21,16 @@ from instruction_counts.cli.options import (
     store_option,
 )
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.report import operators as report
 from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators import catalogue
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.operators.source import selected, standard_file
+from instruction_counts.sources.operators.source import selected, standard_file, without_cpp
 from instruction_counts.storage.store import Store
+from instruction_counts.system.cache import Cache
 
 
 @click.group("operators", cls=Group)
@@ -47,7 +48,9 @@ def operators_command() -> None:
 def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outputs) -> None:
     """List operators: by name (torch.add, add, 'torch.fft.*') or category:NAME; default all."""
     entries = selected(read_operators(operators_file or standard_file()), patterns or ("*",))
-    outputs.write(report.listed(entries))
+    # Those that come with the program all have what they do not exclude; a test says so.
+    schemas = catalogue.load_schemas(default_build(), Cache()) if operators_file else None
+    outputs.write(report.listed(entries, without_cpp(entries, schemas) if schemas else {}))
 
 
 @operators_command.command("coverage")

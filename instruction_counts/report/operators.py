@@ -30,8 +30,17 @@ from instruction_counts.sources.operators.catalogue import Coverage, PublicOpera
 from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 
 
-def listed(entries: Sequence[OperatorEntry]) -> Document:
-    """The entries of a file."""
+def listed(entries: Sequence[OperatorEntry], without_cpp: Mapping[str, str]) -> Document:
+    """The entries of a file, and why some of them are without C++ that do not say so."""
+
+    def missing(entry: OperatorEntry) -> Iterator[str]:
+        if entry.cpp is False or entry.name in without_cpp:
+            yield "C++"
+        if not entry.torchscript:
+            yield "TorchScript"
+        if not entry.differentiates:
+            yield "backward"
+
     columns = [
         Column("name", "operator", of=lambda entry: entry.name),
         Column("category", "category", of=lambda entry: entry.category),
@@ -40,23 +49,15 @@ def listed(entries: Sequence[OperatorEntry]) -> Document:
             *("shapes", "shapes"),
             of=lambda entry: "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
         ),
-        Column("without", "without", of=lambda entry: ", ".join(_missing(entry))),
+        Column("without", "without", of=lambda entry: ", ".join(missing(entry))),
     ]
     categories = fmt.plural(len({entry.category for entry in entries}), "category", "categories")
     return Document(
         "operators",
         answer=[f"{fmt.plural(len(entries), 'operator')} in {categories}"],
         sections=[table_of("operators", "", columns, entries, lambda entry: entry.name)],
+        notes=[f"{name} without C++: {reason}" for name, reason in without_cpp.items()],
     )
-
-
-def _missing(entry: OperatorEntry) -> Iterator[str]:
-    if entry.cpp is False:
-        yield "C++"
-    if not entry.torchscript:
-        yield "TorchScript"
-    if not entry.differentiates:
-        yield "backward"
 
 
 _UNCOVERED = (

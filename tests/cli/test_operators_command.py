@@ -29,6 +29,20 @@ def test_operators_are_listed(program: Program, tmp_path: Path) -> None:
     assert 3 == len((tmp_path / "found.csv").read_text().splitlines())
 
 
+def test_operators_of_a_file_of_ones_own_do_not_lose_cpp_silently(
+    program: Program, tmp_path: Path
+) -> None:
+    """Neither the list of them nor that of their cases."""
+    path = tmp_path / "operators.yaml"
+    split = "  torch.split: {category: x, inputs: {t: [8]}, kwargs: {split_size_or_sections: 3}}\n"
+    path.write_text(OPERATORS + split, encoding="utf-8")
+    listed = program.output("operators", "list", "--operators-file", str(path))
+    cases = program("list", "--operators", "*", "--operators-file", str(path))
+
+    assert "torch.split without C++: aten::split has no argument split_size" in listed
+    assert "skipped in C++: torch.split; `operators list` says why\n" in cases.err
+
+
 def test_the_installed_torch_has_operators_without_an_entry(
     program: Program, tmp_path: Path
 ) -> None:

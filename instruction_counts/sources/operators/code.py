@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from instruction_counts.core.types import Language
+from instruction_counts.reading.documents import one_of
 from instruction_counts.sources.operators.calls import Call, Ref, Value
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
 from instruction_counts.sources.operators.entries import COMPLEX, DEFAULT_DTYPE
@@ -184,7 +185,17 @@ def cpp_expression(call: Call, schemas: Schemas) -> tuple[str, str]:
                     f"std::get<{entry.output}>({text})" if is_tuple else f"{text}[{entry.output}]"
                 )
             return text, ""
-    return "", f"no schema of aten::{name} fits its arguments"
+    return "", _without_schema(call, name, schemas)
+
+
+def _without_schema(call: Call, name: str, schemas: Schemas) -> str:
+    known = {argument.name for each in schemas.get(name, ()) for argument in each.arguments}
+    unknown = [keyword for keyword in call.keywords if keyword not in known]
+    if name not in schemas:
+        return f"torch has no aten::{name}"
+    if unknown:
+        return f"aten::{name} has no argument {unknown[0]}: {one_of(sorted(known), unknown[0])}"
+    return f"no schema of aten::{name} fits its arguments"
 
 
 def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:

@@ -50,7 +50,7 @@ class OperatorSource:
     overrides: Overrides = attrs.field(factory=Overrides)
     file: Path = attrs.field(factory=standard_file)
     note: Callable[[str], None] = attrs.field(default=lambda _: None, eq=False, repr=False)
-    """Receives which of these operators have none of the shapes that are asked for."""
+    """Receives which of these operators have none of the shapes that are asked for, or no C++."""
 
     def cases(self) -> tuple[Case, ...]:
         """The cases of these operators.
@@ -63,8 +63,9 @@ class OperatorSource:
         schemas = load_schemas(default_build(), Cache())
         made = {entry.name: list(calls(entry, self.overrides)) for entry in entries}
         if without := [name for name, several in made.items() if not several]:
-            more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
-            self.note(f"skipped, without the requested shapes: {', '.join(without[:_NAMED])}{more}")
+            self.note(f"skipped, without the requested shapes: {_names(without)}")
+        if python_only := [*without_cpp(entries, schemas)]:
+            self.note(f"skipped in C++: {_names(python_only)}; `operators list` says why")
         every = (call for several in made.values() for call in several)
         return materialize(definitions_of(every, schemas))
 
@@ -91,7 +92,8 @@ def operators(
         seed: of the inputs' values.
         devices: ``cpu``, ``cuda``; each gives a case of its own.
         file: a file of operators; by default the one that comes with this program.
-        note: receives which of these operators have none of the shapes that are asked for.
+        note: receives which of these operators have none of the shapes that are asked for, or no
+            C++.
 
     Raises:
         UsageError: a shape, a dtype or a device is not known, or shapes are given in both ways.
@@ -169,6 +171,22 @@ def _near(pattern: str, entries: Sequence[OperatorEntry]) -> str:
     near = difflib.get_close_matches(pattern.lower(), known, n=3)
     names = dict.fromkeys(known[text] for text in near)
     return f" Near: {', '.join(names)}." if names else ""
+
+
+def without_cpp(entries: Iterable[OperatorEntry], schemas: Schemas) -> dict[str, str]:
+    """Why operators have no C++ that do not say themselves that they have none, by name."""
+    made = (
+        (entry.name, code.cpp_expression(call, schemas)[1])
+        for entry in entries
+        if entry.cpp is None
+        for call in calls(entry, Overrides(VARIANTS))
+    )
+    return {name: reason for name, reason in made if reason}
+
+
+def _names(several: Sequence[str]) -> str:
+    more = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
+    return ", ".join(several[:_NAMED]) + more
 
 
 # Definitions

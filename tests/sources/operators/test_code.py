@@ -190,10 +190,10 @@ def test_a_call_in_cpp_is_exactly_this(
 @pytest.mark.parametrize(
     ("operator", "reason"),
     [
-        (entry("torch.no_such"), "no schema of aten::no_such"),
-        (entry("torch.neg", {"out": 1}), "fits its arguments"),
+        (entry("torch.no_such"), "torch has no aten::no_such"),
+        (entry("torch.sum", {"dims": 1}), "aten::sum has no argument dims: one of "),
         # An overload that writes elsewhere is none for an operator that does not, and conversely.
-        (entry("torch.neg_"), "no schema"),
+        (entry("torch.neg_"), "no schema of aten::neg_ fits its arguments"),
         (entry("torch.sum", {"dim": "a"}), "no schema"),
         (entry("torch.add", {"self": 2}), "no schema"),
         (entry("torch.neg", cpp=False, note="none"), "none"),
