@@ -139,6 +139,9 @@ class Options(TypedDict, total=False):
     expected: tuple[ExpectedTensor, ...]
 
 
+_COMMON = ("setup", "signature", *Options.__annotations__)
+
+
 @attrs.frozen
 class GroupedBenchmark:
     """A cluster of related benchmarks: one computation in several languages and modes.
@@ -220,6 +223,8 @@ class GroupedBenchmark:
         **options: Unpack[Options],
     ) -> GroupedBenchmark:
         """A cluster from free-form statements; either language may be missing."""
+        known = ("py_stmt", "cpp_stmt", *_COMMON)
+        checks.check_arguments_of("GroupedStmts", options, known)
         py_stmt, cpp_stmt = checks.code("py_stmt", py_stmt), checks.code("cpp_stmt", cpp_stmt)
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
@@ -243,6 +248,8 @@ class GroupedBenchmark:
         **options: Unpack[Options],
     ) -> GroupedBenchmark:
         """A cluster from modules: the model setup defines ``model``, which is then called."""
+        known = ("py_model_setup", "cpp_model_setup", *_COMMON)
+        checks.check_arguments_of("GroupedModules", options, known)
         models = [
             checks.code("py_model_setup", py_model_setup),
             checks.code("cpp_model_setup", cpp_model_setup),

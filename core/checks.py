@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import inspect
 import json
 import re
 import textwrap
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, get_args, get_origin
 
 import attrs
@@ -74,6 +75,14 @@ def check_whole(field: str, code: str) -> None:
 
 
 _LEAVING = re.compile(r"\b(return|yield|break|continue|await)\b")
+
+
+def check_arguments_of(constructor: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse arguments of other names, each with what is near."""
+    for name in given:
+        near = [f"; did you mean {text}?" for text in difflib.get_close_matches(name, known, n=1)]
+        expected = f"one of {', '.join(known)}{''.join(near)}"
+        require(constructor, f"{name}=…", name in known, expected)
 
 
 def check_names(field: str, code: str | None, name: str) -> None:
@@ -251,6 +260,8 @@ def _check_fields(place: str, value: Any) -> None:
         if not is_known or is_empty or (field.name == "tolerance" and found < 0):
             expected = inspect.formatannotation(field.type, "instruction_counts.core.facts")
             more = ", neither empty nor negative" if is_known else ""
+            if field.type is int:
+                expected, more = f"an int of at least {int(field.name in _FILLED)}", ""
             raise DefinitionError(f"{place}.{field.name}", quoted(found), expected + more)
         for number, use in enumerate(found if field.name == "uses" else ()):
             _check_fields(f"{place}.uses[{number}]", use)

@@ -20,6 +20,7 @@ from instruction_counts.core.api import (
     GroupedStmts,
     GroupedVariants,
     Layer,
+    Model,
     Operator,
     TimerArgs,
     Use,
@@ -37,6 +38,10 @@ ONE = "at least one"
 NO_LINE = "no benchmark in either block"
 THREADS = "an int from 1 to 2,147,483,647, or a tuple of distinct ones"
 VERBS = {"torchscript": "script", "compiled": "compile", "exported": "export"}
+COMMON = (
+    "setup, signature, torchscript, compiled, exported, autograd, num_threads, device, gradient, "
+    "metadata, runtimes, subject, expected"
+)
 ANY_VALUE = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(),
     st.lists(st.integers()), st.tuples(st.integers(), st.text()), st.sampled_from(Language),
@@ -190,7 +195,15 @@ MISTAKES = [
     (GroupedStmts, {"py_stmt": "x", "num_threads": 2**63}, "num_threads", None, THREADS),
     (GroupedStmts, {"py_stmt": "x\n'\ud800'"}, "py_stmt", r"'\ud800' in line 2", "text in UTF-8"),
     (GroupedSetup, {"global_setup": "//\udcff"}, "global_setup", r"'\udcff' in line 1", None),
+    (
+        *(GroupedStmts, {"py_stmt": "x", "num_thread": 2}, "GroupedStmts", '"num_thread=…"'),
+        f"one of py_stmt, cpp_stmt, {COMMON}; did you mean num_threads?",
+    ),
     # Modules
+    (
+        *(GroupedModules, {"py_model": "x"}, "GroupedModules", '"py_model=…"'),
+        f"one of py_model_setup, cpp_model_setup, {COMMON}; did you mean py_model_setup?",
+    ),
     (
         *(GroupedModules, {"signature": "f(x) -> y"}),
         *("py_model_setup", "no model in either language", ONE),
@@ -311,6 +324,7 @@ def test_values_of_any_type_are_accepted_or_a_definition_error(
         ({"subject": Layer("add", (Use("", "a"),))}, "subject.uses[0].model"),
         ({"subject": Layer("add", (Use("Net", "a"), Use("Net", None)))}, "subject.uses[1].path"),
         ({"subject": Layer("add", (Use("Net", "a", 0),))}, "subject.uses[0].count"),
+        ({"subject": Model("Net", calls=-1)}, "subject.calls"),
         ({"expected": [ExpectedTensor("y")]}, "expected"),
         ({"expected": (ExpectedTensor("y"), "z")}, "expected"),
         ({"expected": (ExpectedTensor("y"), ExpectedTensor("y"))}, "expected"),
@@ -328,3 +342,10 @@ def test_a_mistake_in_what_is_stated_names_its_field(stated: dict[str, Any], fie
         with pytest.raises(DefinitionError) as caught:
             build("x", **stated)
         assert field == caught.value.field
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1.0])
+def test_how_often_a_layer_is_used_is_a_number_with_a_bound(count: Any) -> None:
+    """Which is said."""
+    with pytest.raises(DefinitionError, match=r"expected  an int of at least 1$"):
+        GroupedStmts("x", subject=Layer("add", (Use("Net", "a", count),)))
