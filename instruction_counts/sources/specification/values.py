@@ -26,8 +26,10 @@ from instruction_counts.reading.structure import (
     strict_converter,
 )
 from instruction_counts.sources.operators.entries import (
+    COMPLEX,
     CPP_KEYWORDS,
     DTYPES,
+    FLOATS,
     LARGEST_SEED,
     CompileOptions,
     Drawn,
@@ -77,10 +79,14 @@ class Input:
     requires_grad: bool | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Leave indices to operators."""
+        """Leave indices to operators, and gradients to what can have them."""
         if self.distribution is not None and self.distribution.of:
             expected = "integers: [low, high]; index_of works only for operators"
             raise Mismatch(expected, at=("distribution",))
+        can = {*FLOATS, *COMPLEX}.issuperset(self.dtypes or ())
+        if self.requires_grad and not can:
+            expected = f"false: only {', '.join((*FLOATS, *COMPLEX))} have gradients"
+            raise Mismatch(expected, at=("requires_grad",))
 
 
 # What a statement computes, and models

@@ -351,6 +351,13 @@ def test_every_mistake_is_reported_with_its_place(
             "{id: a, statement: x, inputs: {x: {shape: [2], distribution: {index_of: [x, 0]}}}}",
             "integers: [low, high]; index_of works only for operators",
         ),
+        (
+            (
+                "{id: a, statement: x, inputs: "
+                "{x: {shape: [2], dtype: [float32, int64], requires_grad: true}}}"
+            ),
+            "inputs.x.requires_grad\n  found     True (bool)\n  expected  false: only float16",
+        ),
         ("{id: a, statement: x, label: '/'}", "a label"),
         ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
         ("{id: a, statement: x}, {id: a, statement: y}", '"a" again\n  expected  unique ids'),
