@@ -183,6 +183,13 @@ def test_the_type_of_a_module_without_parameters_is_that_of_its_buffers() -> Non
     assert "torch.float64" == call["dtype"]
 
 
+def test_a_model_says_itself_what_evaluation_is() -> None:
+    """As it does where it is measured as a whole."""
+    (call,) = traced("Sampling", ROWS)["calls"]
+
+    assert call["training"] is True
+
+
 def test_the_type_of_parameters_and_the_mode_are_noted_of_every_module() -> None:
     """bfloat16 runs other kernels; dropout and normalisation do other things in training."""
     calls = traced("half_net", {**IMAGE, "dtype": "bfloat16"}, training=True)["calls"]
