@@ -333,7 +333,12 @@ def _cycles(explained: Explained) -> Iterator[Section]:
         for change, base, new in _rounded(found.functions)
         if (base or 0) != (new or 0)
     ]
-    heading = "estimated cycles by function, of the median layout"
+    heading, every = "estimated cycles by function, of the median layout", len(found.functions)
+    if _is_pair(explained):
+        if not items:
+            yield Block("", [f"{heading}: none of {every:,} changed"])
+            return
+        heading += f", {len(items):,} of {every:,} changed"
     yield _table(explained, "cycles", heading, "cycles", items, ("layer",))
 
 

@@ -121,7 +121,9 @@ def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() 
         for machine, costs in (("a", BASE), ("a", NEW), ("b", NEW))
     )
 
-    assert "estimated cycles by function, of the median layout" in words(explained(base, new))
+    title = "estimated cycles by function, of the median layout"
+    assert f"{title}, 3 of 4 changed cycles" in words(explained(base, new))
+    assert f"{title}: none of" in words(explained(new, new))
     assert "estimated cycles" not in words(explained(base, other))
     explained(base, new).require(["cycles"])
     with pytest.raises(UsageError, match="cycles are those of different machines"):
