@@ -71,7 +71,7 @@ def named_sides(
     """
     known = {build.name: build for build in builds}
     found = [
-        known.get(name) or _interpreter(name, role)
+        known.get(name) or _interpreter(name, role, runs)
         for name, role in zip(names, ("base", "new"), strict=False)
     ]
     if len(names) == 1:
@@ -95,7 +95,7 @@ def keys_of(sides: Iterable[Side | Build], definitions: Definitions) -> frozense
     return frozenset[CaseKey]().union(*by_side)
 
 
-def _interpreter(name: str, role: str) -> Build | None:
+def _interpreter(name: str, role: str, runs: LazyStore) -> Build | None:
     """The build at that path; None where nothing there can be started, as a result file."""
     path = Path(name).expanduser()
     if "/" in name and ".json" not in name and not path.exists():
@@ -105,7 +105,20 @@ def _interpreter(name: str, role: str) -> Build | None:
         )
     is_folder = path.is_dir() and (path / "bin" / "python").exists()
     can_start = is_folder or (path.is_file() and (is_lock_file(name) or os.access(path, os.X_OK)))
+    if can_start:
+        _refuse_stored(name, runs)
     return parse_build(f"{role}={name}") if can_start else None
+
+
+def _refuse_stored(name: str, runs: LazyStore) -> None:
+    """Refuse a name in the working directory that a stored run has, too."""
+    store = None if is_file_name(name) else runs.existing()
+    number = None if store is None else store.find(name)
+    if number is not None:
+        raise UsageError(
+            f"{name} is in the working directory, and names run {number}, too",
+            f"Write ./{name}, or name the run by another tag or its number.",
+        )
 
 
 def read_sides(names: Sequence[str], runs: LazyStore) -> tuple[Side, ...]:
@@ -168,6 +181,7 @@ def find_run(
     names = [(name, build) for name, build in ((text, None), (before, after)) if name]
     for name, build in names:
         if Path(name).is_file():
+            _refuse_stored(name, runs)
             return Path(name), build
     # Not looked for in the store, whose own absence would be reported instead.
     for name, _ in names:

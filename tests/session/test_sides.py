@@ -11,6 +11,7 @@ from instruction_counts.session.sides import (
     LazyStore,
     find_whole_run,
     keys_of,
+    named_sides,
     read_side,
     read_sides,
     stored_number,
@@ -155,6 +156,22 @@ def test_a_run_is_not_there_where_no_option_names_a_database(
             with pytest.raises(UsageError, match='"a" is neither a JSON file nor'):
                 read_side("a", runs)
         assert is_made is (tmp_path / "runs.db").exists()
+
+
+def test_a_name_that_a_run_has_and_a_file_here_is_refused(
+    stored: LazyStore, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever it were, the other may be meant; as a path it can be the file alone."""
+    monkeypatch.chdir(tmp_path)
+    file.rename("nightly")
+    (tmp_path / "tag" / "bin").mkdir(parents=True)
+    (tmp_path / "tag" / "bin" / "python").touch()
+
+    with pytest.raises(UsageError, match="nightly is in the working directory, and names run 3"):
+        read_side("nightly", stored)
+    with pytest.raises(UsageError, match="tag is in the working directory, and names run 2"):
+        named_sides(["tag", "3"], [], stored)
+    assert "nightly" == read_side("./nightly", stored).title
 
 
 def test_a_build_has_the_cases_of_the_definitions(file: Path, none: LazyStore) -> None:
