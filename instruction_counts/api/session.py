@@ -77,7 +77,7 @@ class Session:
             stored runs are those of the user's own.
         observer: receives remarks and progress.
 
-    Servers start with the first measurement, which takes 7 to 25 s, unless an earlier command left
+    Servers start with the first measurement, which takes 20 to 40 s, unless an earlier command left
     some. They start again where files of the build changed since, and where an engine refused a
     case. `close`, the end of the ``with`` block or of the process, and an interrupt let go of them;
     they stay ready for the next session or command for some minutes, unless the environment
