@@ -64,7 +64,7 @@ def show() -> None:
 
 @cache_command.command("clear")
 def clear() -> None:
-    """Remove everything."""
+    """Remove all entries."""
     cache = Cache()
     cache.clear()
-    console.note(f"Cleared everything in {cache.root}")
+    console.note(f"Removed all entries of {cache.root}")

@@ -158,7 +158,7 @@ class ForkEngine:
             server = self._servers(libraries)
             self._times, self._counts, self._cycles = map(server, (TIMES, COUNTS, CYCLES))
             undo.pop_all()
-        self._counting = CaseCounts(self._counts, compiler, profile)
+        self._counting = CaseCounts(self._counts, compiler, profile, facts.build.name)
         self._losses = Once(self._report_losses)
         self._on_device = TimerEngine(facts, profile.min_run_time_s)
         self._artefacts = Once(self._make_artefact)

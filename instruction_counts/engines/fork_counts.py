@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import threading
@@ -52,8 +53,11 @@ class Once:
 class CaseCounts:
     """What ``server`` counts in a case, less what the same number of empty loops costs."""
 
-    def __init__(self, server: Server, compiler: Compiler, profile: Profile) -> None:
+    def __init__(
+        self, server: Server, compiler: Compiler, profile: Profile, build_name: str
+    ) -> None:
         self._server, self._compiler, self._profile = server, compiler, profile
+        self._build_name = build_name
         self._loops = Once(self._measure_loop)
 
     @property
@@ -86,7 +90,7 @@ class CaseCounts:
             others = counting.others_in(dumps, answer["pid"]) if kind.has_windows else 0
             if self._profile.callgrind_out is not None:
                 last = [answer, *answer.get("windows", ())][-1]["dump"]
-                path = self._profile.callgrind_out / callgrind_name(case)
+                path = self._profile.callgrind_out / callgrind_name(case, self._build_name)
                 shutil.copy(folder / f"{last}-01", path)
         finally:
             for answered in answers:
@@ -133,7 +137,10 @@ def empty_loop(server: Server, compiler: Compiler, language: Language) -> Child:
     return lambda request: server.run({**task, KEPT: True, **request}, _LOOP_TIMEOUT_S, files)
 
 
-def callgrind_name(case: Case) -> str:
+def callgrind_name(case: Case, build_name: str) -> str:
     """The name of the file that ``--callgrind-out`` writes for a case: readable, and unique."""
-    readable = re.sub(r"[^A-Za-z0-9+]+", "-", case.title).strip("-")
-    return f"callgrind.out.{readable[:150]}.{case.definition_hash[:8]}"
+    title, build = (
+        re.sub(r"[^A-Za-z0-9+]+", "-", text).strip("-") for text in (case.title, build_name)
+    )
+    digest = hashlib.sha256(f"{case.definition_hash} {build_name}".encode()).hexdigest()
+    return f"callgrind.out.{title[:150]}.{build[:40]}.{digest[:8]}"

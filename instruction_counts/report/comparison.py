@@ -399,6 +399,8 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     least = f"its noise and the minimum effect, {comparison.min_effect}"
     other = "other " if has_tables else ""
     rest = f"No {other}case changed by more than {least}."
+    if any(map(_is_of_other_machine, comparison.differences)):
+        yield Line("Estimated cycles are not compared: they are those of different machines.")
     timed = any(case.time and case.time.verdict for case in comparison.differences)
     has_cycles = any(case.cycles for case in comparison.differences)
     legend = f"{_LEGEND}{_CYCLES_LEGEND if has_cycles else ''}{_TIME_LEGEND if timed else ''}"
@@ -408,6 +410,11 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
         command = f"measure both builds: {program_name()} compare BASE_PYTHON NEW_PYTHON"
         text = f"Not verified: a difference may be noise. To verify, {command}"
         yield Line(text, Role.WARNING)
+
+
+def _is_of_other_machine(case: Difference) -> bool:
+    known = [side is not None and side.outcome.cycles is not None for side in (case.base, case.new)]
+    return all(known) and case.cycles is None
 
 
 def _next(differences: Sequence[Difference], tables: Sequence[Table], names: Sequence[str]) -> str:

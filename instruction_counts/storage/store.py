@@ -271,12 +271,15 @@ class Store:
             *(ValueError, KeyError, TypeError, RecursionError),
             *(zlib.error, ValidationError),
         ) as error:
-            problem = str(error)
+            problem, name = str(error), f"{self.name}: run {run_id}"
             if isinstance(error, ValidationError):
                 first = error.problems[0]
                 problem = f"{first.file} {first.path} is {first.found}, expected {first.expected}"
+                if first.path.endswith(".runtime"):
+                    remedy = "If a program of yours registers that runtime, read it with that one."
+                    raise DataError(f"{name} cannot be read: {problem}", remedy) from error
             raise DataError(
-                f"{self.name}: run {run_id} cannot be read: {problem}",
+                f"{name} cannot be read: {problem}",
                 "It was changed by another program, or is damaged: restore a copy of the database, "
                 "or delete the run:",
                 f"runs delete {run_id}",

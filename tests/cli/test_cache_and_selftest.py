@@ -44,7 +44,7 @@ def test_clearing_tells_where(root: Path, program: Program) -> None:
     for _ in range(2):
         answer = program("cache", "clear")
         assert 0 == answer.code
-        assert f"Cleared everything in {root}" in answer.err.replace("\n", " ")
+        assert f"Removed all entries of {root}" in answer.err.replace("\n", " ")
         assert [] == list(root.glob("*/[!.]*"))
 
 

@@ -42,8 +42,12 @@ def test_what_fails_is_tried_again() -> None:
 
 
 def test_a_case_has_a_file_name_that_people_can_read() -> None:
-    """And that differs where only the code does."""
-    names = [callgrind_name(make_case("a / b", "[0, 0]", stmt=stmt)) for stmt in ("x", "y")]
+    """And that differs where only the code or the build does."""
+    names = [
+        callgrind_name(make_case("a / b", "[0, 0]", stmt=stmt), build)
+        for stmt in ("x", "y")
+        for build in ("old build", "old-build")
+    ]
 
-    assert names[0].startswith("callgrind.out.a-b-0-0-Python-Eager-Forward.")
-    assert len(set(names)) == 2
+    assert names[0].startswith("callgrind.out.a-b-0-0-Python-Eager-Forward.old-build.")
+    assert len(set(names)) == 4

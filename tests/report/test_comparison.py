@@ -198,9 +198,10 @@ def in_turns(base: int | None, new: int | None, *ratios: float) -> Comparison:
     return of_one(*found)
 
 
-def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
+def estimated(base: int, new: int, *, more: int = 0, machine: str = "a") -> Comparison:
     """A case with these cycles in each of three layouts, of which data makes ten each time."""
-    cycles = [EstimatedCycles("a", (each,) * 3) for each in (base, new)]
+    machines = (("a", base), (machine, new))
+    cycles = [EstimatedCycles(name, (each,) * 3) for name, each in machines]
     metrics = [{"l1_data_misses": each // 10, "mispredictions": 5} for each in (base, new)]
     return of_one(
         counted(1000, cycles=cycles[0], metrics=metrics[0]),
@@ -233,6 +234,10 @@ def estimated(base: int, new: int, *, more: int = 0) -> Comparison:
         (estimated(2000, 2200), "first-level misses of data: 200 → 220"),
         (estimated(2000, 2001, more=100), "+100 +10.00% = why +100 at::native::add"),
         (estimated(2000, 2001), "estimated cycles: 1 no difference above 2% No case"),
+        (
+            estimated(2000, 2200, machine="b"),
+            "Estimated cycles are not compared: they are those of different machines.",
+        ),
     ],
 )
 def test_times_and_cycles_stand_beside_the_verdict_on_counts(found: Comparison, said: str) -> None:

@@ -506,8 +506,9 @@ def test_cases_of_an_unknown_runtime_are_left_out(store: Store) -> None:
         connection.execute(update(outcomes).values(runtime="unknown-anywhere", document=document))
 
     assert () == store.case_keys()
-    with pytest.raises(DataError, match=r'runtime is "unknown-anywhere", expected one of eager'):
+    with pytest.raises(DataError, match=r'"unknown-anywhere", expected one of eager') as caught:
         loaded(store, number)
+    assert "read it with that one" in caught.value.remedy
 
 
 def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
