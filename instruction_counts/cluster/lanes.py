@@ -324,15 +324,15 @@ class ClusterLanes:
         for address in others:
             differing = sorted(
                 {
-                    name
+                    f"{'another' if value else 'no'} {name}"
                     for one, other in zip(kinds[address], most, strict=True)
                     for name, value in attrs.asdict(one).items()
                     if value != getattr(other, name)
                 }
             )
             self._notice(
-                f"{address} is not used: its counts would not be comparable, as it has another "
-                f"{', '.join(differing)} than most workers"
+                f"{address} is not used: its counts would not be comparable with those of most "
+                f"workers, as it has {', '.join(differing)}"
             )
         self._workers.tell(others, worker.close_lanes, self._run)
         return {address: found for address, found in opened.items() if address not in others}
@@ -406,7 +406,8 @@ def ask_any(
 
 
 def _no_workers() -> UsageError:
-    return UsageError("the scheduler has no workers", "Start some:  dask worker ADDRESS")
+    remedy = "Start some:  dask worker ADDRESS     or correct the options of its cluster."
+    return UsageError("the scheduler has no workers", remedy)
 
 
 def _found_or_error(task: Callable[[str], T], address: str) -> T | UsageError:

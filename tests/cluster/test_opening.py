@@ -93,16 +93,20 @@ def test_a_worker_that_does_not_fit_is_left_out_with_the_reason(
     assert [f"b is not used: {expected}"] == [text.partition("\n")[0] for text in said]
 
 
-def test_a_worker_of_another_kind_is_left_out() -> None:
+@pytest.mark.parametrize(
+    ("changes", "said_of_it"),
+    [({"cpu": "Another Processor"}, "another cpu"), ({"valgrind": ""}, "no valgrind")],
+)
+def test_a_worker_of_another_kind_is_left_out(changes: dict[str, str], said_of_it: str) -> None:
     """Its counts would be others for reasons that are no change of the build."""
-    other = {"default": attrs.evolve(FINGERPRINT, cpu="Another Processor")}
+    other = {"default": attrs.evolve(FINGERPRINT, **changes)}
     lanes, said = opened(a={}, b={"open_lanes": attrs.evolve(OPENED, fingerprints=other)}, c={})
 
     assert 4 == lanes.number
     assert {"default": FINGERPRINT} == lanes.fingerprints
     (text,) = said
     assert text.startswith("b is not used: ")
-    assert text.endswith("as it has another cpu than most workers")
+    assert text.endswith(f"with those of most workers, as it has {said_of_it}")
 
 
 def test_without_a_worker_that_fits_the_reason_is_the_error() -> None:
