@@ -314,12 +314,16 @@ class ClusterLanes:
         return self._workers.ask(address, worker.open_lanes, wanted, Opened)
 
     def _of_one_kind(self, opened: Mapping[str, Opened]) -> dict[str, Opened]:
-        """Those with the fingerprints that most have; the others are said, and closed."""
+        """Those with the fingerprints that most have; the others are said, and closed.
+
+        Of as many of several kinds, those stay that can count.
+        """
         kinds = {
             address: tuple(known_at_first(each) for each in found.fingerprints.values())
             for address, found in opened.items()
         }
-        ((most, _),) = Counter(kinds.values()).most_common(1)
+        numbers = Counter(kinds.values())
+        most = max(numbers, key=lambda kind: (numbers[kind], all(one.valgrind for one in kind)))
         others = [address for address, kind in kinds.items() if kind != most]
         for address in others:
             differing = sorted(

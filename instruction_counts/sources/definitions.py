@@ -132,7 +132,12 @@ def _run_file(path: Path) -> ModuleType:
         )
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    spec.loader.exec_module(module)
+    folder = str(path.absolute().parent)
+    sys.path.append(folder)  # as of a script, but behind all that is installed
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
     return module
 
 

@@ -109,6 +109,15 @@ def test_a_worker_of_another_kind_is_left_out(changes: dict[str, str], said_of_i
     assert text.endswith(f"with those of most workers, as it has {said_of_it}")
 
 
+def test_of_one_worker_of_each_kind_the_one_that_can_count_stays() -> None:
+    """Whichever comes first."""
+    cannot = {"default": attrs.evolve(FINGERPRINT, valgrind="")}
+    lanes, (text,) = opened(a={"open_lanes": attrs.evolve(OPENED, fingerprints=cannot)}, b={})
+
+    assert {"default": FINGERPRINT} == lanes.fingerprints
+    assert text.startswith("a is not used: ")
+
+
 def test_without_a_worker_that_fits_the_reason_is_the_error() -> None:
     """With its remedy."""
     with pytest.raises(BuildError, match="no such build"):
