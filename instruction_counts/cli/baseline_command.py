@@ -14,7 +14,7 @@ from instruction_counts.cli.options import FILE, case_options, flag, store_optio
 from instruction_counts.cli.output import Outputs, check_folder, output_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import LAST
-from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.gate.baseline import read_baseline, to_json
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, baseline_document
@@ -75,4 +75,6 @@ def accept(
 @output_options()
 def show(file: Path, selection: Selection, outputs: Outputs) -> None:
     """Show what a baseline contains: counts, and how far noise moves them."""
-    outputs.write(baseline_document(selected_cases(read_baseline(file), selection)))
+    baseline = read_baseline(file)
+    require_matches(selection, baseline.cases, f"baseline show {shlex.quote(str(file))}")
+    outputs.write(baseline_document(selected_cases(baseline, selection)))

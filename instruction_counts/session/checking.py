@@ -179,12 +179,15 @@ def accept_run(
     """What the baseline ``file`` becomes with the selected cases of a run; nothing is written.
 
     Raises:
-        UsageError: there is no such run, or it cannot be accepted.
+        UsageError: there is no such run, or it cannot be accepted; or a glob matches no case.
         DataError: ``file`` holds something else.
     """
+    before, side = read_baseline(file) if file.exists() else None, read_side(run, runs)
+    known = [*side.records, *(before.cases if before else ())]
+    require_matches(selection, known, side.shown_by)
     return accept(
-        read_baseline(file) if file.exists() else None,
-        narrowed(read_side(run, runs), selection),
+        before,
+        narrowed(side, selection),
         selection,
         prune=prune,
         allow_different=allow_different,

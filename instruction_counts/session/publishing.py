@@ -16,7 +16,7 @@ from instruction_counts.domain.build import DEFAULT_NAME, Fingerprint, known_at_
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import StoredCount
-from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.history.series import Series, all_series
 from instruction_counts.session.comparing import judged
 from instruction_counts.session.histories import counts_of
@@ -94,7 +94,9 @@ def publication_of(
         DataError: the database cannot be read.
     """
     going_on = {run.id for run in store.summaries() if run.state == RUNNING}
-    keys = [key for key in store.case_keys() if selection.keeps_key(key)]
+    known = store.case_keys()
+    require_matches(selection, known, "runs list")
+    keys = [key for key in known if selection.keeps_key(key)]
     if not keys:
         raise UsageError("no stored case is selected", "Widen --only. Stored runs:", "runs list")
     counts = counts_of(keys, store, since=since, tags=tags)

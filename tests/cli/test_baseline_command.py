@@ -231,6 +231,16 @@ def test_a_baseline_is_shown(place: Workplace) -> None:
     assert place.shown.endswith("1 case\n")
 
 
+@pytest.mark.parametrize("command", ["accept", "show"])
+def test_a_glob_that_matches_no_case_is_named(command: str, place: Workplace) -> None:
+    """Beside one that does, too: what is mistyped would stay as it was."""
+    runs = [place.run_file({"tight": 1500})] if command == "accept" else []
+    globs = ("--only", "*/tight", "--only", "Grup")
+
+    assert 1 == place.call(command, place.baseline, *runs, *globs)
+    assert "No case matches 'Grup'. Near: Group" in place.shown
+
+
 def test_a_limit_that_matches_no_case_is_named(place: Workplace) -> None:
     """Of the whole baseline: what is not selected is no mistake."""
     path = place.folder / "limits.yaml"

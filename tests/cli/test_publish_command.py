@@ -41,7 +41,7 @@ def test_a_site_is_published_and_kept_current(tmp_path: Path, publish: Program) 
 
 def test_what_cannot_be_published_is_said(tmp_path: Path, publish: Program) -> None:
     """With what to do."""
-    assert "no stored case is selected" in publish.error(tmp_path / "site", "--only", "Nothing")
+    assert "No case matches 'Nothing'." in publish.error(tmp_path / "site", "--only", "Nothing")
     assert "--url example is no address" in publish.error(tmp_path / "site", "--url", "example")
 
 
