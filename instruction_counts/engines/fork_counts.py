@@ -83,7 +83,8 @@ class CaseCounts:
         dumps, answers = folder / "dumps", list[Mapping[str, Any]]()
         try:
             answers.extend(self._answers(run, kind, request))
-            answer = answers[-1]
+            answer, folder = answers[-1], self._server.folder  # the server may be another one
+            dumps = folder / "dumps"
             counted = kind.evaluate(answers, folder, loop)
             if counted.instructions.per_run + loop.per_run == 0:  # not even the loop is left
                 raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))

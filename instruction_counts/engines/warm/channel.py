@@ -2,7 +2,7 @@
 
 For each build and profile there is at most one holder, which listens at a socket in a private
 folder of the user. A connection carries one request and its answer, both a line of JSON; it is also
-the sign that somebody waits.
+the sign that somebody waits. One that stays carries further ones.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from instruction_counts.system.program import HOME
 KEEP_VARIABLE = "INSTRUCTION_COUNTS_KEEP_SERVERS"
 _KEEP_S = 600.0
 _LONGEST_LINE = 1 << 28
+_FURTHER = b"+"
+"""What comes with a further connection."""
 
 
 def keep_s() -> float:
@@ -120,6 +122,24 @@ def connected(place: Path) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def connected_through(presence: socket.socket) -> socket.socket:
+    """A further connection to the holder that one leads to.
+
+    Raises:
+        OSError: it is gone.
+    """
+    mine, theirs = socket.socketpair()
+    with theirs:
+        socket.send_fds(presence, [_FURTHER], [theirs.fileno()])
+    return mine
+
+
+def further(presence: socket.socket) -> socket.socket | None:
+    """The next connection that comes through one; None once the other end is gone."""
+    _, descriptors, _, _ = socket.recv_fds(presence, len(_FURTHER), 1)
+    return socket.socket(fileno=descriptors[0]) if descriptors else None
 
 
 def check_peer(connection: socket.socket) -> None:

@@ -40,10 +40,6 @@ _MOST = 4
 """Holders at a time: each has two servers, of a gigabyte together."""
 
 
-class HolderGoneError(WorkerError):
-    """The process that held the servers cannot be asked any more."""
-
-
 class WarmServers:
     """The servers of one build and profile, in a holder that is found or started when needed.
 
@@ -83,7 +79,12 @@ class WarmServers:
         found: dict[str, Any] = self._hello.get("ready", {}).get(name_of(role, prepared_by))
         return found or {}
 
-    def attend(self) -> None:
+    @property
+    def holder(self) -> object:
+        """What tells one holder from the next; None where there is none."""
+        return self._presence
+
+    def attend(self) -> socket.socket:
         """See that there is a holder, which knows as long as this lives that it is used.
 
         Raises:
@@ -93,7 +94,7 @@ class WarmServers:
             if self.is_closed:
                 raise ConnectionAbortedError("closed")
             if self._presence is not None:
-                return
+                return self._presence
             with FileLock(self._place.with_suffix(".lock"), timeout=_START_TIMEOUT_S):
                 self._presence = self._found()
                 if self._presence is None:
@@ -101,25 +102,28 @@ class WarmServers:
                     self._presence = self._found()
             if self._presence is None:
                 raise ConnectionRefusedError("the process that holds it does not answer")
+            return self._presence
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer of the holder, whatever has to be started for it.
+        """The answer of the holder, whatever has to be started for it, and which one it is.
 
         Raises:
             WorkerError, ServerStartError: as the server in the holder does.
         """
+        asked = None
         try:
-            self.attend()
-            answer = self._answer_to(request)
+            asked = self.attend()
+            answer = self._answer_to(request, asked)
         except (OSError, subprocess.SubprocessError) as error:
             with self._lock:
-                self._leave()
+                if self._presence is asked:  # no other one was found meanwhile
+                    self._leave()
             why = "the server was closed" if self.is_closed else f"no warm server: {error}"
-            raise HolderGoneError(Failure(FailureKind.EXIT, why)) from error
+            raise WorkerError(Failure(FailureKind.EXIT, why)) from error
         for text in answer["notices"]:
             self._notice(text)
         if answer["status"] == "ok":
-            return answer
+            return {**answer, "holder": asked}
         if answer["status"] == "not started":
             raise ServerStartError(answer["reason"])
         raise WorkerError(cattrs.structure(answer["failure"], Failure))
@@ -162,8 +166,9 @@ class WarmServers:
                 check=True,
             )
 
-    def _answer_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        with channel.connected(self._place) as connection:
+    def _answer_to(self, request: Mapping[str, Any], presence: socket.socket) -> dict[str, Any]:
+        # Through the presence: a holder that retires is found by nobody, and serves who is there.
+        with channel.connected_through(presence) as connection:
             self._open.add(connection)
             try:
                 if self.is_closed:  # `close` may not have seen this one
@@ -185,8 +190,7 @@ class WarmServer:
     def __init__(self, servers: WarmServers, role: str, prepared_by: str) -> None:
         self._servers = servers
         self._which = {"role": role, "prepared_by": prepared_by}
-        self._warmed_up: dict[str, Any] = {}
-        self._is_there = False
+        self._warmed_up: dict[str, Any] = {"holder": None}
         self.cores: Sequence[int] = ()
         """Where it gets ready, if it has to; its children have cores of their own."""
 
@@ -208,15 +212,13 @@ class WarmServer:
 
     @property
     def folder(self) -> Path:
-        """Where its children leave what they dump."""
-        if not self._is_there:
-            self.warm_up()
+        """Where its children leave what they dump; that of another holder is another one."""
+        self._ensure_warm()
         return Path(self._warmed_up["folder"])
 
     def warm_up(self) -> None:
         """See that the server can fork; see `ForkServer.warm_up`."""
         self._warmed_up = self._ask("warm_up")
-        self._is_there = True
 
     def run(
         self,
@@ -226,8 +228,7 @@ class WarmServer:
         made: Mapping[str, Path] | None = None,
     ) -> dict[str, Any]:
         """See `ForkServer.run`; the task ends when this process does."""
-        if not self._is_there:
-            self.warm_up()
+        self._ensure_warm()
         answer = self._ask("run", task=task, timeout_s=timeout_s, files=files, made=made)
         found: dict[str, Any] = answer["answer"]
         return found
@@ -236,13 +237,14 @@ class WarmServer:
         """Let go of it; it goes on for others."""
         self._servers.close()
 
+    def _ensure_warm(self) -> None:
+        """See that the server can fork in the holder that is there now, which may be another."""
+        holder = self._warmed_up["holder"]
+        if holder is None or holder is not self._servers.holder:
+            self.warm_up()
+
     def _ask(self, what: str, **request: Any) -> dict[str, Any]:
-        try:
-            asked = {"do": what, **self._which, "cores": [*self.cores], **request}
-            return self._servers.ask(asked)
-        except HolderGoneError:
-            self._is_there = False  # another holder has other folders
-            raise
+        return self._servers.ask({"do": what, **self._which, "cores": [*self.cores], **request})
 
 
 Server: TypeAlias = ForkServer | WarmServer

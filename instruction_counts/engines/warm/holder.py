@@ -95,10 +95,12 @@ class Holder:
         listener.settimeout(_LOOK_UP_S)
         while self._is_wanted():
             with contextlib.suppress(TimeoutError):
-                connection, _ = listener.accept()
-                with self._lock:
-                    self._connections += 1
-                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+                self._attend_to(listener.accept()[0])
+
+    def _attend_to(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._connections += 1
+        threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _inode(self) -> int:
         """Of the socket; another one has its name where another holder took the place."""
@@ -143,7 +145,8 @@ class Holder:
                     notices, self._notices = self._notices, []
                 channel.send(connection, {**answer, "notices": notices})
                 if request.get("stay"):  # until the other end goes
-                    connection.recv(1)
+                    while (more := channel.further(connection)) is not None:
+                        self._attend_to(more)
         finally:
             self._gone(is_use=is_use)
 

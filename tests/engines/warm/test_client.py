@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.warm import channel
-from instruction_counts.engines.warm.client import WarmServers, holders, told
+from instruction_counts.engines.warm.client import WarmServer, WarmServers, holders, told
 from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import FACTS
 from tests.process import ROOT
@@ -113,6 +114,41 @@ def test_one_that_was_killed_is_started_again() -> None:
 
     assert "ok" == command.ask({"do": "status"})["status"]
     command.close()
+
+
+def test_one_that_retires_goes_on_for_the_command_that_uses_it() -> None:
+    """As when somebody stops servers while another command measures; the next finds a new one."""
+    command = attending()
+    ((place, before),) = holders()
+    told(place, "retire")
+
+    assert before["pid"] == command.ask({"do": "status"})["pid"]
+    following = attending()
+    assert before["pid"] != following.ask({"do": "status"})["pid"]
+    command.close()
+    assert ends_soon(before["pid"])
+    following.close()
+
+
+@attrs.define
+class Held:
+    """Servers of a holder, which another one may follow."""
+
+    holder: str
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Whatever it is, with the folder of this holder."""
+        return {**request, "folder": f"/{self.holder}", "answer": {}, "holder": self.holder}
+
+
+def test_a_server_of_another_holder_has_its_folder() -> None:
+    """Whichever server of this command noticed first that the holder was gone."""
+    held = Held("first")
+    server = WarmServer(held, "counts", "")  # type: ignore[arg-type]
+    before = server.folder
+    held.holder = "second"
+
+    assert [Path("/first"), Path("/second")] == [before, server.folder]
 
 
 def test_a_command_that_is_closed_asks_nothing() -> None:
