@@ -158,10 +158,14 @@ def _run(*command: str) -> None:
         raise error_of(done.stdout)
 
 
+_WITHOUT_REASON = "ResolutionImpossible"
+"""In the line of pip that comes last where packages contradict each other."""
+
+
 def error_of(output: str) -> BuildError:
     """Why no environment was made, by what venv or pip printed."""
     said = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in said if line.startswith("ERROR")]
+    errors = [line for line in said if line.startswith("ERROR") and _WITHOUT_REASON not in line]
     last = (errors or said or ["it was killed"])[-1]
     remedy = (
         "apt-get install python3-venv"

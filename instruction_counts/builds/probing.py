@@ -131,7 +131,7 @@ def find_valgrind(build: Build) -> str:
 
 def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> BuildError:
     reason = failure["message"]
-    if build.lock and "No module named" in reason:
+    if build.lock and ("No module named" in reason or "has no torch" in reason):
         return BuildError(f'build "{build.name}": {reason}', REMEDY)
     if failure["kind"] == FailureKind.REFUSED.value:
         return BuildError(f'build "{build.name}": {reason}', failure.get("hint", ""))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import inspect
 import ipaddress
+import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -52,20 +54,19 @@ def connected(lanes: str) -> Any:
             connection would not be encrypted, or has no certificates.
     """
     try:
-        import dask  # noqa: PLC0415 - an extra, and slow to import
-        from distributed import Client  # noqa: PLC0415
+        from distributed import Client, Security  # noqa: PLC0415 - an extra, and slow to import
+        from distributed.comm import resolve_address  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(f"--lanes {lanes} needs Dask, which is not installed", _INSTALL) from error
     is_file = "://" not in lanes
     if not is_file:
         _require_encryption(lanes)
-    if lanes.startswith("tls://") and not dask.config.get("distributed.comm.tls.ca-file", None):
-        raise UsageError(
-            f"{lanes} is encrypted, and no certificates are configured",
-            "Name them to Dask (distributed.comm.tls): docs/how-to/cluster.md",
-        )
+    if lanes.startswith("tls://"):
+        _require_certificates(lanes, Security())
     target = _made(Path(lanes)) if is_file else lanes
     try:
+        if not is_file:
+            resolve_address(lanes)  # what it refuses, a client would wait for when it is deleted
         return Client(
             target,
             timeout=_CONNECT_S,
@@ -80,6 +81,25 @@ def connected(lanes: str) -> Any:
         ) from error
 
 
+def _require_certificates(lanes: str, security: Any) -> None:
+    """Refuse those that are not there, or of another form.
+
+    Raises:
+        UsageError: the connection could not be encrypted.
+    """
+    remedy = "Name a CA, a certificate and its key to Dask: docs/how-to/cluster.md"
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        files = [security.tls_ca_file, security.tls_client_cert, security.tls_client_key]
+        named = ", ".join(name for name in files if name)
+        raise UsageError(
+            f"{lanes} is encrypted, and {named} cannot be used: {error}", remedy
+        ) from error
+    if context is None:
+        raise UsageError(f"{lanes} is encrypted, and no certificates are configured", remedy)
+
+
 def _made(path: Path) -> Any:
     """The cluster of a file."""
     found = read_as(path, ClusterFile, strict_converter(), _EXAMPLE)
@@ -91,7 +111,11 @@ def _made(path: Path) -> Any:
         raise UsageError(f"{path}: there is no cluster {found.cluster}: {error}", remedy) from error
     try:
         with _deaf_to_interrupts():
-            cluster = kind(**found.options)
+            # What it logs when it fails is raised, too.
+            quiet = {"silence_logs": logging.CRITICAL}
+            taken = inspect.signature(kind).parameters
+            given = {name: value for name, value in quiet.items() if name in taken}
+            cluster = kind(**{**given, **found.options})
         _require_encryption(cluster.scheduler_address)
         if found.workers:
             cluster.scale(found.workers)

@@ -12,6 +12,7 @@ import attrs
 from instruction_counts.analysis.verdicts.difference import Difference, Reason
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.causes import Cause
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
@@ -115,8 +116,14 @@ def _plot_lines(series: Series, said: StepTexts) -> Iterator[Line]:
         if point.has_changed_files:
             yield Line(f"doubtful: {_title_of_point(point)}", Role.WARNING, 2)
     for point in series.uncounted:
-        why = point.failure or point.status.value
+        why = _why_uncounted(point)
         yield Line(f"no count in {_title_of_point(point)}: {why}", Role.BAD, 2)
+
+
+def _why_uncounted(point: StoredCount) -> str:
+    if point.status is Status.OK:
+        return "only times were measured"
+    return point.failure or point.status.value
 
 
 def _counted(series: Series) -> list[StoredCount]:
@@ -239,7 +246,7 @@ def _point_data(point: StoredCount) -> dict[str, Any]:
         "exact": counted and counted.exact,
         "spread": counted and counted.spread,
         "level": None,
-        "remark": point.failure or point.status.value,
+        "remark": _why_uncounted(point),
     }
 
 

@@ -193,6 +193,7 @@ def test_an_environment_that_cannot_be_made_names_its_build() -> None:
     ("output", "message", "remedy"),
     [
         ("Looking\nERROR: No match for a==1\n\n[notice] A new release\n", "ERROR: No match", "pip"),
+        ("ERROR: a and b\nERROR: ResolutionImpossible: see\n", "ERROR: a and b", "config list"),
         ("ERROR: [Errno 28] No space left on device\n", "ERROR: [Errno 28] No", "Free some space"),
         ("because ensurepip is not\navailable.\nFailing command: a\n", "Failing", "python3-venv"),
         ("", "it was killed", "config list"),

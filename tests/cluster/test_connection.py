@@ -18,6 +18,8 @@ pytest.importorskip("distributed")
         # Whoever can reach a scheduler runs code on its workers.
         ("tcp://192.0.2.1:8786", r"is not encrypted.*\n.*tls://"),
         ("ws://example.org:8786", r"is not encrypted.*\n.*tls://"),
+        ("tls://127.0.0.1:8786", r"no certificates are configured\n.*cluster\.md"),
+        ("tcp://127.0.0.1:abc", r"no scheduler of Dask answers"),
         # Port 9 of the loopback answers nobody.
         ("tcp://127.0.0.1:9", r"no scheduler of Dask answers at tcp://127\.0\.0\.1:9"),
     ],

@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report.document import Document
@@ -78,6 +79,15 @@ def test_what_makes_a_step_doubtful_is_said(points: list[StoredCount], said: str
     (series,) = all_series(numbered)
 
     assert said in text_of(series)
+
+
+def test_a_run_without_counts_is_no_failure() -> None:
+    """Its status would not say why there is none."""
+    series = made([*COUNTS, None])
+    (lost,) = series.uncounted
+    timed = attrs.evolve(lost, status=Status.OK, failure="")
+
+    assert ": only times were measured" in text_of(attrs.evolve(series, uncounted=(timed,)))
 
 
 def test_json_holds_all_points_and_steps() -> None:
