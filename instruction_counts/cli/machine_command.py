@@ -50,9 +50,13 @@ def env_command(builds: tuple[Build, ...], compiler: str, outputs: Outputs) -> N
     facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
     data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
     notes = [
-        Line(f"{found.build.name}: missing: {requirement}", Role.WARNING)
+        line
         for found in facts
         for requirement in missing(found)
+        for line in (
+            Line(f"{found.build.name}: missing: {requirement.what}", Role.WARNING),
+            Line(requirement.remedy, indent=2),
+        )
     ]
     notes += [
         Line(f"{found.build.name}: {advice}")

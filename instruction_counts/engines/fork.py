@@ -65,7 +65,7 @@ from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.engines.turns import Blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
-from instruction_counts.engines.warm.client import Server, WarmServers
+from instruction_counts.engines.warm.client import HolderGoneError, Server, WarmServers
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.steadiness import Surroundings
@@ -114,6 +114,8 @@ class _Attempt:
         """
         try:
             return self.run(server, {"task": name})
+        except HolderGoneError:  # no fault of the case
+            raise
         except WorkerError:
             return {}
 

@@ -90,7 +90,7 @@ def explanation_document(
         "python": _python(explained),
         "operator": _changed(explained, CauseKind.OPERATOR, "operators", "by operator"),
         "cuda": _cuda(explained),
-        SOURCE: source_blocks(sources or ()),
+        SOURCE: _other_pythons(explained, "source") or source_blocks(sources or ()),
         "layer": _shares(explained, "layers", "by layer", explained.difference.by_layer()),
         "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
         "function": _functions(explained),
@@ -255,11 +255,16 @@ def _executed(explained: Explained, kind: CauseKind) -> list[Cause] | None:
     return [cause for cause in executed_on_both(base, new) if cause.kind is kind]
 
 
-def _python(explained: Explained) -> Iterator[Section]:
+def _other_pythons(explained: Explained, what: str) -> list[Block]:
+    """What is said of functions where sides have different Pythons; empty where they have one."""
     known = [side for outcome in _outcomes(explained) if (side := outcome.executed) is not None]
     versions = sorted({side.python for side in known if side.bytecodes is not None})
-    if len(versions) > 1:
-        yield Block("", [f"by Python function: Python {' and '.join(versions)} cannot be compared"])
+    text = f"by {what}: Python {' and '.join(versions)} cannot be compared"
+    return [Block("", [text])] if len(versions) > 1 else []
+
+
+def _python(explained: Explained) -> Iterator[Section]:
+    yield from _other_pythons(explained, "Python function")
     yield from _changed(explained, CauseKind.PYTHON, "python", "by Python function")
 
 

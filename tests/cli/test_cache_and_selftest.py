@@ -75,3 +75,11 @@ def test_a_fingerprint_has_the_allocator_that_counts_use(program: Program) -> No
 
     assert "steady" == fingerprint["allocator"]
     assert fingerprint["torch"]
+
+
+def test_what_a_build_lacks_is_said_with_the_remedy_below(program: Program) -> None:
+    """Each in its own line."""
+    lines = program.output("env", "--compiler", "nope").splitlines()
+    (place,) = (at for at, line in enumerate(lines) if 'no C++ compiler "nope" found' in line)
+
+    assert lines[place + 1].startswith("  Name another with --compiler")

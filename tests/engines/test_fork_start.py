@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.engines.fork import ForkEngine, _Attempt
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
+from instruction_counts.engines.warm.client import HolderGoneError, WarmServer
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import BUILD, FACTS, make_case
@@ -73,3 +75,19 @@ def test_a_server_that_does_not_start_is_named_by_its_build(tmp_path: Path) -> N
     with contextlib.closing(engine), pytest.raises(WorkerError, match=f"^{expected}"):  # noqa: SIM117
         with engine.blocks(order, (0,), tmp_path / "socket"):
             pass
+
+
+@pytest.mark.parametrize(("error", "is_lost"), [(WorkerError, False), (HolderGoneError, True)])
+def test_what_adds_to_a_measurement_is_not_left_out_because_servers_are_gone(
+    error: type[WorkerError], *, is_lost: bool
+) -> None:
+    """The case is measured again; where it fails itself, its count or its times say so."""
+
+    class Failing(WarmServer):
+        def run(self, *_: object, **__: object) -> dict[str, object]:
+            raise error(Failure(FailureKind.EXIT, "no warm server"))
+
+    attempt = _Attempt(WorkOrder(make_case("add"), BUILD, 10.0), (0,))
+    expected = pytest.raises(HolderGoneError) if is_lost else contextlib.nullcontext({})
+    with expected as nothing:
+        assert nothing == attempt.try_to_run(Failing(None, "times", ""), "executed")  # type: ignore[arg-type]

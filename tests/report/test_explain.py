@@ -258,6 +258,14 @@ def test_what_makes_the_difference_another_one_is_said(
     assert expected not in words(pair())
 
 
+def test_lines_of_two_pythons_are_not_compared() -> None:
+    """As little as their functions: nothing says whether one was edited."""
+    found = pair(executed=attrs.evolve(EXECUTED, python="3.13"))
+    document = explanation_document(found, ("layer",), ())
+
+    assert "by source: Python 3.11 and 3.13 cannot be compared" in terminal.render(document, 80)
+
+
 def test_functions_that_do_not_add_up_to_the_counts_are_reported() -> None:
     """The reference engine counts them in other windows; of C++ cases operators alone are known."""
     found = pair(executed=Executed(None, (ADD,)))

@@ -40,6 +40,10 @@ _MOST = 4
 """Holders at a time: each has two servers, of a gigabyte together."""
 
 
+class HolderGoneError(WorkerError):
+    """The process that held the servers cannot be asked any more."""
+
+
 class WarmServers:
     """The servers of one build and profile, in a holder that is found or started when needed.
 
@@ -119,7 +123,7 @@ class WarmServers:
                 if self._presence is asked:  # no other one was found meanwhile
                     self._leave()
             why = "the server was closed" if self.is_closed else f"no warm server: {error}"
-            raise WorkerError(Failure(FailureKind.EXIT, why)) from error
+            raise HolderGoneError(Failure(FailureKind.EXIT, why)) from error
         for text in answer["notices"]:
             self._notice(text)
         if answer["status"] == "ok":
