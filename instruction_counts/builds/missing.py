@@ -28,9 +28,6 @@ class MissingRequirement:
     is_for_cpp: bool
     """Whether C++ cases need it; else all counts do."""
 
-    def __str__(self) -> str:
-        return f"{self.what}\n  {self.remedy}"
-
     def affects(self, order: WorkOrder) -> bool:
         """Whether the order asks for what cannot be done."""
         if not self.is_for_cpp:
