@@ -49,20 +49,14 @@ def env_command(builds: tuple[Build, ...], compiler: str, outputs: Outputs) -> N
     probed = [settings.probe(build, console.note) for build in builds or (default_build(),)]
     facts = [attrs.evolve(found, fingerprint=settings.fingerprint(found)) for found in probed]
     data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
-    notes = [
-        line
-        for found in facts
-        for requirement in missing(found)
-        for line in (
-            Line(f"{found.build.name}: missing: {requirement.what}", Role.WARNING),
-            Line(requirement.remedy, indent=2),
-        )
-    ]
-    notes += [
-        Line(f"{found.build.name}: {advice}")
-        for found in facts
-        if (advice := advice_on_names(found.interpreter))
-    ]
+    notes = []
+    for found in facts:
+        name = found.build.name
+        for lack in missing(found):
+            what = Line(f"{name}: missing: {lack.what}", Role.WARNING)
+            notes += [what, Line(lack.remedy, indent=2)]
+        if advice := advice_on_names(found.interpreter):
+            notes.append(Line(f"{name}: {advice}"))
     notes += [Line(f"Times: {text}") for text in Surroundings(available_cores()).advice()]
     outputs.write(
         Document("env", sections=tuple(map(_table, facts)), notes=tuple(notes), data=data)

@@ -64,10 +64,8 @@ def make_runtime_folder() -> Path:
 
 def _runtime_folder() -> Path:
     named = os.environ.get(RUNTIME_VARIABLE)
-    return Path(named).absolute() if named else _default_runtime()
-
-
-def _default_runtime() -> Path:
+    if named:
+        return Path(named).absolute()
     # The one in /run ends with the session of a user, and a run under nohup does not. Directly in
     # /tmp nobody else can move or replace it.
     return Path(_root()) / f"{_NAME}-{os.getuid()}"
@@ -104,7 +102,7 @@ def _check(path: Path, remedy: str) -> None:
         raise UsageError(f"other users can write to the folder {path}", f"chmod go-w {path}")
     # Nobody else calls a folder so; a link of that name may lead anywhere.
     is_named_so = (
-        path in {default_cache(), data_folder(), _default_runtime()} and not path.is_symlink()
+        path in {default_cache(), data_folder(), _runtime_folder()} and not path.is_symlink()
     )
     is_new = all(below.name == _MARK for below in path.iterdir())
     mark = path / _MARK

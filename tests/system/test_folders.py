@@ -85,17 +85,6 @@ def test_the_default_folder_is_ours_by_its_name_but_no_link_that_is_called_so(
         make_data_folder("--db")
 
 
-def test_a_runtime_folder_is_not_ours_because_the_variable_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As little as any other that holds something else."""
-    (tmp_path / "theirs").touch()
-    monkeypatch.setenv(RUNTIME_VARIABLE, str(tmp_path))
-
-    with pytest.raises(UsageError, match="not made by instruction-counts"):
-        make_runtime_folder()
-
-
 @pytest.mark.parametrize("rights", [0o777, 0o770, 0o1777])
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, rights: int) -> None:
     """They could put code there; whoever made it changes it."""
