@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -22,8 +23,9 @@ _LARGEST_SAMPLE = 1024
 def output(request: Message, shim: Shim) -> Message:
     """What one run of the statement makes or changes, tensor by tensor, in each of ``variations``.
 
-    A variation, which is a number, fills fresh memory with another byte and seeds the statement
-    differently: what then differs is no function of the inputs, or depends on an earlier run.
+    A variation, which is a number, fills fresh memory with another byte, lets objects lie in
+    another order, by which sets have them, and seeds the statement differently: what then differs
+    is no function of the inputs, or depends on an earlier run.
     """
     import torch
 
@@ -34,9 +36,18 @@ def output(request: Message, shim: Shim) -> Message:
     outputs: List[Message] = []
     for variation in request["variations"]:
         fill(0x55 + variation)
+        _scatter(variation)
         torch.set_rng_state(drawn_next)  # the setup makes the same
         outputs.append(_output(torch, case, {**request, "variation": variation}, shim))
     return {"outputs": outputs}
+
+
+def _scatter(variation: int) -> None:
+    """Free blocks of each size so that no two neighbours follow one another when they are used."""
+    for size in range(16, 512, 16):
+        blocks = [bytes(size) for _ in range(1 << 10)]
+        for number in range(len(blocks)):
+            blocks[number * (7 + 12 * variation) % len(blocks)] = b""
 
 
 def _output(torch: Any, case: Message, request: Message, shim: Shim) -> Message:
@@ -133,7 +144,12 @@ def _values_below(torch: Any, path: str, value: Any, depth: int) -> Iterator[Tup
     elif depth and isinstance(value, (list, tuple, dict)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, one in items:
-            yield from _values_below(torch, "%s[%r]" % (path, key), one, depth - 1)
+            name = _ADDRESS.sub("", repr(key))
+            yield from _values_below(torch, "%s[%s]" % (path, name), one, depth - 1)
+
+
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
+"""What tells functions and objects apart that are the keys of a dictionary, in this process."""
 
 
 def _as_tensor(torch: Any, value: Any) -> Any:

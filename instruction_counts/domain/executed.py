@@ -77,7 +77,8 @@ class ExecutedDigests:
     bytecodes: str = ""
     """Of the bytecodes of each Python function; empty for C++."""
     code: str = ""
-    """Of the code of these functions, too: equal bytecodes can be others. Empty for C++."""
+    """Of the code of these functions, but not of how much of it ran: equal numbers of bytecodes can
+    be others, and the same code can run less often. Empty for C++."""
     python: str = ""
     """Which Python executed them: bytecodes of different ones cannot be compared."""
     cuda: str = ""
@@ -129,8 +130,7 @@ class Executed:
         for function in self.functions:
             sums[function.file, function.name, function.digest] += function.bytecodes
         counts = ((file, name, number) for (file, name, _), number in sums.items())
-        code = ((file, name, number, code) for (file, name, code), number in sums.items())
-        return ExecutedDigests(_digest(calls), _digest(counts), _digest(code), self.python, cuda)
+        return ExecutedDigests(_digest(calls), _digest(counts), _digest(sums), self.python, cuda)
 
 
 def _digest(rows: Iterable[tuple[object, ...]]) -> str:

@@ -39,7 +39,7 @@ def test_what_is_asked_of_cuda_adds_up_by_metric() -> None:
         # Where functions stand, and in which order they were seen, has no part in them.
         (with_function(line=140), set()),
         (attrs.evolve(EXECUTED, functions=(OTHER, FORWARD)), set()),
-        (with_function(bytecodes=21), {"bytecodes", "code"}),
+        (with_function(bytecodes=21), {"bytecodes"}),
         # An edit that executes as much.
         (with_function(digest="bb"), {"code"}),
         (attrs.evolve(EXECUTED, operators=(attrs.evolve(ADD, backward=True),)), {"operators"}),

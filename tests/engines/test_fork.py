@@ -196,6 +196,13 @@ FILLED = "w = torch.rand(2).requires_grad_(); m = torch.nn.Linear(2, 3)"
 CHANGED = "x float32[4, 4]; w.grad float32[2]; m.weight.grad float32[3, 2]; m.bias.grad float32[3]"
 CPP_OF_EACH_SORT = "x += 1.0; auto z = (w * w).sum(); z.backward(); x.sum(0);"
 CPP_FILLED = "auto w = torch::rand({2}).requires_grad_();"
+OBJECTS = """
+class Each:
+    def __init__(self, i): self.i = i
+objects = [Each(i) for i in range(8)]
+x = 1
+"""
+ORDER = "; ".join(f"z[{i}] int64[]" for i in range(8))
 COUNT_RUNS = "torch.runs = getattr(torch, 'runs', 0) + 1"
 SUM = "result float32[4, 4]"
 
@@ -218,6 +225,8 @@ SUM = "result float32[4, 4]"
         (python("x + 1", "x = torch.empty(100)"), "result float32[100]", False),
         (python("import random\nz = x * random.random()", TENSORS), "z float32[4, 4]", False),
         (cpp("auto z = torch::rand({4});"), "z float32[4]", False),
+        (python("z = [each.i for each in {*objects}]", OBJECTS), ORDER, False),
+        (python("z = {each: x for each in objects[:1]}", OBJECTS), "z[<Each object>] int64[]", True),
         # Both runs may be in one process, and what the first one left there is no part of it.
         (python("x + 1", "x = torch.rand(4)"), "result float32[4]", True),
         (python(f"{COUNT_RUNS}\nz = x * torch.runs", TENSORS), "z float32[4, 4]", True),
@@ -225,6 +234,7 @@ SUM = "result float32[4, 4]"
     ],
     ids=[
         *("Python", "C++", "random", "empty", "empty input", "random in Python", "random in C++"),
+        *("order of a set", "by object"),
         *("random input", "changed by an earlier run", "runs once in a process"),
     ],
 )
@@ -233,7 +243,8 @@ def test_what_a_statement_makes_or_changes_is_reported(
 ) -> None:
     """Results that it drops and gradients included; what it only reads is not.
 
-    What depends on random numbers, or on memory that nobody filled, is not repeatable.
+    What depends on random numbers, on memory that nobody filled, or on where objects lie, is not
+    repeatable.
     """
     output = output_of(lab, case)
     found = {f"{tensor.name} {tensor.dtype}{[*tensor.shape]}" for tensor in output.tensors}

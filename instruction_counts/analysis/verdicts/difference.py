@@ -94,7 +94,7 @@ class Program(enum.Enum):
 
     UNKNOWN = "unknown"
     """It is not known of a side, or the sides have different versions of Python, or other Python
-    code that executes as many bytecodes."""
+    code that executes as many bytecodes, or the same code executes more of itself."""
     SAME = "same"
     """Each Python function with the same code, as often; each operator as often."""
     PYTHON_DIFFERS = "Python code differs"
@@ -169,7 +169,7 @@ class Difference:
             None if side is None else side.outcome.executed_digests
             for side in (self.base, self.new)
         )
-        if base is None or new is None:
+        if base is None or new is None or _takes_another_way(self.base, self.new):
             return Program.UNKNOWN
         same_python = base.python == new.python
         if same_python and base.bytecodes != new.bytecodes:
@@ -288,8 +288,23 @@ def judge(
     before, after = _instructions(base), _instructions(new)
     noises = [record.noise for record in (base, new) if record and record.noise]
     floor = noise_floor(before, after, key.language, noises)
+    held = held and not _takes_another_way(base, new)
     said = _on_counts(before, after, floor[0], min_effect, held=held)
     return _by_program(Difference(key, base, new, *said, *floor, output=output))
+
+
+def _takes_another_way(base: Record | None, new: Record | None) -> bool:
+    """Whether the same statement runs the same code, only more or less of it.
+
+    That may be memory's, which orders sets of objects: a loop ends where it finds what it looks
+    for, and a worklist takes detours.
+    """
+    if base is None or new is None or base.stmt != new.stmt:
+        return False
+    before, after = base.outcome.executed_digests, new.outcome.executed_digests
+    if before is None or after is None or not before.code or before.python != after.python:
+        return False
+    return before.code == after.code and before.bytecodes != after.bytecodes
 
 
 def is_suspect(difference: Difference, min_effect: Effect) -> bool:

@@ -326,6 +326,9 @@ def unjudged(base: Record | None, new: Record | None) -> Difference:
         # Python first: operators follow from it.
         ({"bytecodes": "x", "code": "x", "operators": "x"}, Program.PYTHON_DIFFERS),
         ({"operators": "x"}, Program.OPERATORS_DIFFER),
+        # The same code, more or less of it: where objects lie can decide that.
+        ({"bytecodes": "x"}, Program.UNKNOWN),
+        ({"bytecodes": "x", "operators": "x"}, Program.UNKNOWN),
         # The same bytecodes of other code.
         ({"code": "x"}, Program.UNKNOWN),
         ({"python": "3.13", "bytecodes": "x"}, Program.UNKNOWN),
@@ -430,6 +433,25 @@ def test_far_fewer_instructions_of_a_program_that_executes_more_are_certain() ->
 
     assert (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS) == said(difference)
     assert not is_suspect(difference, MIN_EFFECT)
+
+
+ANOTHER_WAY = attrs.evolve(SAME, bytecodes="x")
+
+
+def test_nothing_is_certain_of_the_same_code_that_takes_another_way() -> None:
+    """A loop over a set of objects may have found what it looks for sooner."""
+    difference = by_program(ANOTHER_WAY, 80_000, held=True)
+
+    assert (Verdict.BETTER, Reason.EXACT_DIFFERENCE) == said(difference)
+    assert is_suspect(difference, MIN_EFFECT)
+
+
+def test_other_statements_that_run_the_same_code_are_other_programs() -> None:
+    """Where one is compared with the other, what differs is none of memory's."""
+    base = record(0, outcome=counted(1, executed_digests=SAME))
+    new = record(0, outcome=counted(2, executed_digests=ANOTHER_WAY), stmt="x - y")
+
+    assert Program.PYTHON_DIFFERS is unjudged(base, new).program
 
 
 def test_the_same_program_and_small_changes_are_left_to_counts() -> None:
