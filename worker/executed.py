@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import dis
 import hashlib
+import inspect
 import os
 import re
 import sys
@@ -241,7 +242,7 @@ _UNIQUE = re.compile("_[0-9]+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}$")
 
 
 def digest(code: CodeType) -> str:
-    """SHA-256 of what a function does, 16 digits: its place takes no part in it."""
+    """SHA-256 of what a function does, 16 digits: its place and docstring take no part in it."""
     return hashlib.sha256(repr(_content(code)).encode(errors="replace")).hexdigest()[:16]
 
 
@@ -249,12 +250,23 @@ def _content(value: Any) -> Any:
     if isinstance(value, CodeType):
         kinds = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
         names = tuple(tuple(_UNIQUE.sub("", name) for name in kind) for kind in kinds)
-        return value.co_code, names, _content(value.co_consts)
+        first = (None,) if _has_docstring(value) else value.co_consts[:1]
+        return value.co_code, names, _content(first + value.co_consts[1:])
     if isinstance(value, tuple):
         return tuple(map(_content, value))
     if isinstance(value, frozenset):
         return sorted(map(repr, value))  # its order is that of hashes, which differ
     return type(value).__name__, value
+
+
+def _has_docstring(code: CodeType) -> bool:
+    """Whether the first constant is that: it is if it is a text, but for comprehensions.
+
+    From Python 3.14 on, a flag says it.
+    """
+    flags = inspect.CO_OPTIMIZED | getattr(inspect, "CO_HAS_DOCSTRING", 0)
+    is_text = bool(code.co_consts) and isinstance(code.co_consts[0], str)
+    return is_text and code.co_flags & flags == flags and not code.co_name.startswith("<")
 
 
 class Operators(Observer):

@@ -113,6 +113,20 @@ def test_a_digest_depends_on_what_a_function_does(other: str, is_same: bool) -> 
     assert is_same is (digest_of("def f(a): return a + 1") == digest_of(other))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_same"),
+    [
+        ("def f(a):\n    '{}'\n    return a", True),
+        ("def f(a): return ['{}' for _ in a]", False),
+        ("def f():\n    class {}:\n        x = 1", False),
+    ],
+    ids=["docstring", "comprehension", "class"],
+)
+def test_a_docstring_takes_no_part_in_a_digest(text: str, is_same: bool) -> None:
+    """The first constant of other code may be a text, too, which it uses."""
+    assert is_same is (digest_of(text.format("A")) == digest_of(text.format("B")))
+
+
 def test_a_name_that_each_process_makes_anew_takes_no_part_in_a_digest() -> None:
     """Dynamo gives graphs names of a number and a random one; another graph has another name."""
     numbered = f"__compiled_fn_3_{UUID}", f"__compiled_fn_12_{UUID.replace('0', '1')}"
