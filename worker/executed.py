@@ -20,7 +20,7 @@ import sysconfig
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
 from . import method_cache
 from .main import CompiledLoop, Message, PythonLoop, Shim, with_artefact
@@ -285,13 +285,7 @@ class Operators(Observer):
 
     def rows(self) -> List[Message]:
         """Operators with how often each ran, forward and backward."""
-        calls: Counter[Tuple[str, bool]] = Counter(
-            (event.name, _is_backward(event))
-            for event in self._profile.function_events
-            if getattr(event, "scope", _FUNCTION_SCOPE) == _FUNCTION_SCOPE
-            and "::" in event.name
-            and not event.name.startswith(_NODE)
-        )
+        calls = Counter(_calls(self._profile.kineto_results.experimental_event_tree()))
         return [
             {"name": name, "backward": backward, "calls": number}
             for (name, backward), number in sorted(calls.items())
@@ -300,13 +294,19 @@ class Operators(Observer):
 
 _NODE = "autograd::engine::evaluate_function"
 """How the event is called in which a node of the backward graph is evaluated."""
-_FUNCTION_SCOPE = 0
 
 
-def _is_backward(event: Any) -> bool:
-    parent = event.cpu_parent
-    while parent is not None:
-        if parent.name.startswith(_NODE):
-            return True
-        parent = parent.cpu_parent
-    return False
+def _calls(events: Sequence[Any], *, backward: bool = False) -> Iterator[Tuple[str, bool]]:
+    """Operators, with whether a node of the backward graph calls them.
+
+    These are events as they were nested. The list that the profiler makes of them nests them by
+    times, which are those of microseconds up to torch 2.0: there it is another in each run. What
+    does no more than call another overload of its name is one call, as in that list.
+    """
+    for event in events:
+        is_node = event.name.startswith(_NODE)
+        is_operator = getattr(getattr(event.extra_fields, "scope", None), "name", "") == "FUNCTION"
+        calls_another = [event.name] == [child.name for child in event.children]
+        if is_operator and "::" in event.name and not (is_node or calls_another):
+            yield event.name, backward
+        yield from _calls(event.children, backward=backward or is_node)
