@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -80,14 +81,20 @@ def check(
             allow_different=allow_different,
             previous=previous,
         )
-    return conclude(found, file, outputs, limit)
+    return conclude(found, file, outputs, limit, runs.option)
 
 
-def conclude(found: Check, file: Path, outputs: Outputs, limit: int | None = None) -> ExitCode:
+def conclude(
+    found: Check,
+    file: Path,
+    outputs: Outputs,
+    limit: int | None = None,
+    option: Sequence[str] = (),
+) -> ExitCode:
     """Show the check of ``file``, and only then write files: what it says is never lost with them.
 
     One that was interrupted shows what was found until then; files stay those of the last check
-    that ended.
+    that ended. ``option`` names the database of runs to other commands.
 
     Raises:
         UsageError: a file cannot be written, or no case was compared, and so nothing passed.
@@ -96,7 +103,7 @@ def conclude(found: Check, file: Path, outputs: Outputs, limit: int | None = Non
     if found.interrupted:
         outputs.show(document, limit)
         again = ["baseline", "check", str(file), str(found.run_id)]
-        console.error(stored_run.interrupted_comparison(found.run_id, again))
+        console.error(stored_run.interrupted_comparison(found.run_id, again, option))
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     found.require_comparison()

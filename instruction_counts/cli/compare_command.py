@@ -85,7 +85,7 @@ def compare_command(
     gate = apply_limits(compared.comparison, limits, when)
     document = comparison_document(
         compared.comparison,
-        compared.names_of(names),
+        [*compared.names_of(names), *runs.option],
         case_tests(gate),
         limits_block(gate) if limits is not None else None,
         interrupted=compared.interrupted,
@@ -93,7 +93,7 @@ def compare_command(
     if compared.interrupted:
         outputs.show(document, limit)
         again = ["compare", *compared.names_of(names)]
-        console.error(stored_run.interrupted_comparison(compared.run_id, again))
+        console.error(stored_run.interrupted_comparison(compared.run_id, again, runs.option))
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     if when is not FailOn.NEVER:

@@ -84,7 +84,7 @@ def run_command(
         outputs.show(document, None, lambda: json_parts(measured.run, store.completed))
         written = stored_run.show_places(measured, exporters, store, outputs.say)
         if measured.interrupted:
-            hint = stored_run.go_on(measured.run_id, written)
+            hint = stored_run.go_on(measured.run_id, written, store.option)
             console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
     return exit_code_of(measured)
 

@@ -48,7 +48,7 @@ def show_places(
     if measured.run_id is not None and measured.run.is_stored:
         say(saved(store, measured.run_id))
         for path in files.keys() - set(written):
-            again = _export(measured.run_id, path.name)
+            again = _export(measured.run_id, path.name, store.option)
             console.error(f"Not saved: {path}. The run is stored: {again}")
     return written
 
@@ -64,35 +64,44 @@ def saved(store: Store, run_id: int) -> str:
         earlier = (run for run in store.summaries() if run.id < run_id and run.id in shared)
         before = next(earlier, this)
         if before is not this and len(this.builds) == len(before.builds) == 1:
-            hint = f" Compare: {program_name()} compare {before.id} {run_id}"
+            names = [str(before.id), str(run_id), *store.option]
+            hint = f" Compare: {program_name()} compare {shlex.join(names)}"
     return f"Saved as run {run_id}.{hint}"
 
 
-def go_on(run_id: int | None, files: Iterable[Path]) -> str:
-    """How to go on from a run that was interrupted; empty where nothing holds it."""
+def go_on(run_id: int | None, files: Iterable[Path], option: Sequence[str] = ()) -> str:
+    """How to go on from a run that was interrupted; empty where nothing holds it.
+
+    ``option`` names its database to other commands.
+    """
     for file in files:
         if file.name.endswith((".json", ".json.gz")):
             return f"Go on with the same options, and --resume {shlex.quote(str(file))}"
     if run_id is None:
         return ""
-    export = _export(run_id, "FILE.json")
+    export = _export(run_id, "FILE.json", option)
     return f"Go on with the same options, and --resume FILE.json, from: {export}"
 
 
-def interrupted_comparison(run_id: int | None, again: Sequence[str]) -> str:
+def interrupted_comparison(
+    run_id: int | None, again: Sequence[str], option: Sequence[str] = ()
+) -> str:
     """What is left of a comparison that was interrupted, and how to go on.
 
-    ``again`` are the arguments that compare what the run has; None is no run.
+    ``again`` are the arguments that compare what the run has; None is no run. ``option`` names its
+    database to other commands.
     """
     texts = ["Interrupted: this is what was found so far; no file was written."]
     if run_id is not None:
-        rest = f"{program_name()} run --resume FILE.json with the same builds and cases"
+        resume = shlex.join(["run", "--resume", "FILE.json", *option])
+        rest = f"{program_name()} {resume} with the same builds and cases"
         texts += [
-            f"Show it again: {program_name()} {shlex.join(again)}",
-            f"Measure the rest: {_export(run_id, 'FILE.json')}, then {rest}",
+            f"Show it again: {program_name()} {shlex.join([*again, *option])}",
+            f"Measure the rest: {_export(run_id, 'FILE.json', option)}, then {rest}",
         ]
     return "\n".join(texts)
 
 
-def _export(run_id: int, name: str) -> str:
-    return f"{program_name()} runs show {run_id} --output {shlex.quote(name)}"
+def _export(run_id: int, name: str, option: Sequence[str]) -> str:
+    words = ["runs", "show", str(run_id), "--output", name, *option]
+    return f"{program_name()} {shlex.join(words)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -74,9 +75,8 @@ def counts_of(
         and (not tags or any(fnmatchcase(tag, glob) for tag in point.tags for glob in tags))
     ]
     if not points:
-        raise UsageError(
-            "no run with this case is left", "Widen --since and --tag. See:", "runs list"
-        )
+        again = shlex.join(["runs", "list", *store.option])
+        raise UsageError("no run with this case is left", "Widen --since and --tag. See:", again)
     return points
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -95,10 +96,11 @@ def publication_of(
     """
     going_on = {run.id for run in store.summaries() if run.state == RUNNING}
     known = store.case_keys()
-    require_matches(selection, known, "runs list")
+    listing = shlex.join(["runs", "list", *store.option])
+    require_matches(selection, known, listing)
     keys = [key for key in known if selection.keeps_key(key)]
     if not keys:
-        raise UsageError("no stored case is selected", "Widen --only. Stored runs:", "runs list")
+        raise UsageError("no stored case is selected", "Widen --only. Stored runs:", listing)
     counts = counts_of(keys, store, since=since, tags=tags)
     points = [point for point in counts if point.run_id not in going_on]
     if not points:

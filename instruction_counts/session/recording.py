@@ -79,9 +79,10 @@ class Recording:
             file = self._keep(run, self._store.completed)
             again = "No file could be written either."
             if file is not None:
+                typed = ["runs", "import", *self._store.option, str(file)]
                 again = (
                     f"All of its results are in {file}. When the database can be written: "
-                    f"{program_name()} runs import {shlex.quote(str(file))}"
+                    f"{program_name()} {shlex.join(typed)}"
                 )
             self._observer.error(
                 f"Run {self.run_id} is not stored as a whole: {error.message}\n  {again}"

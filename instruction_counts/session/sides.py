@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -43,6 +44,11 @@ class LazyStore:
             if isinstance(error, DataError) or self._db is not None:
                 raise
             return None
+
+    @property
+    def option(self) -> tuple[str, ...]:
+        """See `Store.option`; empty where none was opened."""
+        return () if self._store is None else self._store.option
 
     def completed(self, record: Record) -> Record:
         """See `Store.completed`."""
@@ -198,7 +204,8 @@ def find_run(
     if text == LAST:
         raise UsageError("there is no last run: none is stored yet", "Store one:", "run")
     problem = f'"{text}" is neither {what} nor a stored run'
-    raise UsageError(problem, "Stored runs and their tags:", "runs list")
+    again = shlex.join(["runs", "list", *runs.option])
+    raise UsageError(problem, "Stored runs and their tags:", again)
 
 
 def find_whole_run(text: str, runs: LazyStore) -> Path | int:

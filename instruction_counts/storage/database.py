@@ -138,6 +138,7 @@ class Database:
         must_exist: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
+        is_asked_for = bool(where)
         where = where or os.environ.get(DATABASE_VARIABLE)
         self._lock_timeout_s = lock_timeout_s
         self._place: tuple[int, int] | None = None
@@ -154,6 +155,8 @@ class Database:
             self.name = str(self.path)
             _check_file(self.path, must_exist=must_exist and bool(where))
             self._engine = _file_engine(self.path, lock_timeout_s)
+        self.option = ("--db", self.name) if is_asked_for else ()
+        """What names it to another command."""
         try:
             self._prepare()
         except BaseException:

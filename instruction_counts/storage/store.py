@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shlex
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -70,6 +71,8 @@ class Store:
         self._database = Database(where, must_exist=must_exist, lock_timeout_s=lock_timeout_s)
         self.name = self._database.name
         """The file, or the URL without its password."""
+        self.option = self._database.option
+        """What names it to another command; empty where it is the user's own."""
         self._going_on: dict[int, FileLock] = {}
         """Locked files beside the database: who measures a run holds that of the run, which goes
         when the process does. A server has none, as its runs may go on at any other machine."""
@@ -399,9 +402,8 @@ class Store:
         with self._database.writing() as connection:
             is_known = connection.execute(delete(tags).where(tags.c.name == name)).rowcount
         if not is_known:
-            raise UsageError(
-                f'no run has the tag "{name}"', "Stored runs and their tags:", "runs list"
-            )
+            again = shlex.join(["runs", "list", *self.option])
+            raise UsageError(f'no run has the tag "{name}"', "Stored runs and their tags:", again)
 
 
 def _no_such_run(run_id: int) -> UsageError:

@@ -20,6 +20,7 @@ ONE, OTHER = make_run(make_record("a")), make_run(make_record("b"))
 
 COMPARE = "Compare: instruction-counts compare"
 EXPORT = "instruction-counts runs show 7 --output"
+DB = ("--db", "a b.db")
 GO_ON = "Go on with the same options, and --resume"
 
 
@@ -33,7 +34,7 @@ def run_of(*builds: str) -> Run:
     [
         ([ONE], "Saved as run 1."),
         # A run in between that has other cases alone is of no use.
-        ([ONE, OTHER, ONE], f"Saved as run 3. {COMPARE} 1 3"),
+        ([ONE, OTHER, ONE], f"Saved as run 3. {COMPARE} 1 3 --db {{db}}"),
         # A comparison would ask which build of several is meant.
         ([ONE, run_of("base", "new")], "Saved as run 2."),
         ([run_of("base", "new"), ONE], "Saved as run 2."),
@@ -42,10 +43,10 @@ def run_of(*builds: str) -> Run:
 def test_a_run_can_be_compared_with_the_one_before(
     runs: list[Run], expected: str, tmp_path: Path
 ) -> None:
-    """The command is shown, to be copied."""
+    """The command is shown, to be copied; it names the database as this one did."""
     with Store(tmp_path / "runs.db") as store:
         numbers = [store.import_run(run) for run in runs]
-        assert expected == saved(store, numbers[-1])
+        assert expected.format(db=store.name) == saved(store, numbers[-1])
 
 
 @pytest.mark.parametrize(
@@ -53,12 +54,12 @@ def test_a_run_can_be_compared_with_the_one_before(
     [
         (["r.json"], f"{GO_ON} r.json"),
         (["r.md", "r.csv", "a b.json.gz", "r.json"], f"{GO_ON} 'a b.json.gz'"),
-        ([], f"{GO_ON} FILE.json, from: {EXPORT} FILE.json"),
+        ([], f"{GO_ON} FILE.json, from: {EXPORT} FILE.json --db 'a b.db'"),
     ],
 )
 def test_a_run_goes_on_from_what_can_be_read_again(names: list[str], expected: str) -> None:
     """Tables for people cannot."""
-    assert expected == go_on(7, [Path(name) for name in names])
+    assert expected == go_on(7, [Path(name) for name in names], DB)
     assert "" == go_on(None, [Path("r.md")])  # what is nowhere
 
 
@@ -78,10 +79,10 @@ def test_the_exit_code_is_that_of_what_was_asked_for() -> None:
 
 
 FOUND = "Interrupted: this is what was found so far; no file was written."
-RESUMED = "instruction-counts run --resume FILE.json with the same builds and cases"
+RESUMED = "instruction-counts run --resume FILE.json --db 'a b.db' with the same builds and cases"
 KEPT = [
-    "Show it again: instruction-counts compare 'old run' 7",
-    f"Measure the rest: {EXPORT} FILE.json, then {RESUMED}",
+    "Show it again: instruction-counts compare 'old run' 7 --db 'a b.db'",
+    f"Measure the rest: {EXPORT} FILE.json --db 'a b.db', then {RESUMED}",
 ]
 
 
@@ -90,7 +91,9 @@ def test_an_interrupted_comparison_says_what_is_kept(
     run_id: int | None, expected: list[str]
 ) -> None:
     """How to see it again, and how to measure the rest; of what nothing stores, that it is gone."""
-    assert expected == interrupted_comparison(run_id, ["compare", "old run", "7"]).splitlines()
+    found = interrupted_comparison(run_id, ["compare", "old run", "7"], DB)
+
+    assert expected == found.splitlines()
 
 
 @pytest.mark.parametrize(

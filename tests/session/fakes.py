@@ -88,6 +88,7 @@ class FakeRecorder:
         self.asked: list[str] = []
         self.kept: dict[str, Record] = {}
         self.state = ""
+        self.option = ("--db", "a.db")
         self.error: UsageError = DataError("it is full")
 
     def begin(self, run: Run) -> int:

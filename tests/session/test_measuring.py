@@ -243,7 +243,7 @@ def test_a_recorder_that_never_answers_again_ends_no_run(
     if file is not None:
         where = (
             f"All of its results are in {file}. When the database can be written: "
-            f"instruction-counts runs import '{file}'"
+            f"instruction-counts runs import --db a.db '{file}'"
         )
 
     assert held.is_complete is False
