@@ -84,7 +84,7 @@ class Destination:
         else:
             content = self.renderer.render(document())
         if self.is_stdout:
-            text = content if isinstance(content, str) else "".join(map(str, content))
+            text = content if isinstance(content, str) else "".join(content)
             (console.write if self.renderer.name == "text" else console.write_utf8)(text)
         else:
             write_output(self.path, content, "--output")

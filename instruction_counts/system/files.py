@@ -35,9 +35,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -
         raise
 
 
-def write_output(
-    path: Path, content: str | bytes | Iterable[str | bytes], option: str = ""
-) -> None:
+def write_output(path: Path, content: str | Iterable[str], option: str = "") -> None:
     """Replace a file that a user named with ``option``; its name says whether it is compressed.
 
     The same content always gives the same bytes. What no file can hold, as half of a surrogate
@@ -46,11 +44,8 @@ def write_output(
     Raises:
         UsageError: it cannot be written.
     """
-    parts = [content] if isinstance(content, str | bytes) else content
-    encoded = (
-        part if isinstance(part, bytes) else part.encode(errors="backslashreplace")
-        for part in parts
-    )
+    parts = [content] if isinstance(content, str) else content
+    encoded = (part.encode(errors="backslashreplace") for part in parts)
     try:
         write_atomically(path, _compressed(encoded) if path.suffix == ".gz" else encoded)
     except OSError as error:

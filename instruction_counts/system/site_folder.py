@@ -28,7 +28,7 @@ _NAME = re.compile(r"([a-z]+/)?[a-z0-9][a-z0-9-]*\.[a-z]+")
 _REMEDY = "Choose an empty folder, or one that was published to before."
 
 
-File: TypeAlias = tuple[str, str, Callable[[], str | bytes | Iterable[str | bytes]]]
+File: TypeAlias = tuple[str, str, Callable[[], str | Iterable[str]]]
 """Its path below the folder, what it is made of (if that is the same, so is the content), and what
 makes it."""
 

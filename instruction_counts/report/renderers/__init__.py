@@ -15,8 +15,8 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.registry import Registry
 from instruction_counts.report.document import Document
 
-Content: TypeAlias = str | bytes | Iterable[str | bytes]
-"""What a file holds; parts where the whole may not fit into memory."""
+Content: TypeAlias = str | Iterable[str]
+"""The text of a file; parts where the whole may not fit into memory."""
 
 
 @attrs.frozen
