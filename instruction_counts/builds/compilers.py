@@ -20,6 +20,8 @@ TORCHS_OWN = "cxx"
 
 _OLDEST_CLANG = 19
 """The oldest that is taken unasked; with it was measured what it saves."""
+_FOR_C = re.compile(r"(.*-)?(gcc|cc|clang)(-[\d.]+)?")
+"""The names of compilers that take C++, and do not link its library."""
 
 
 @attrs.frozen
@@ -35,22 +37,26 @@ class CppCompiler:
     """Which clang it is; 0 for any other compiler."""
     linker: str = ""
     """The linker to ask for; empty for the usual one."""
+    missing: str = ""
+    """The one that was named, by the build or CXX, and is no C++ compiler on PATH."""
 
 
 def find_compiler(build: Build) -> CppCompiler:
-    """The compiler that the build asks for; else CXX, else a clang that is new enough, else g++."""
+    """The compiler that the build asks for; else CXX, else a clang that is new enough, else g++.
+
+    What is named is replaced by no other.
+    """
     variables = environment(build)
     path, asked = variables["PATH"], build.compiler
-    if asked == CLANG:
-        return _described(_newest_clang(path), path)
-    if asked not in {"", TORCHS_OWN}:
-        return _described(_found(asked, path), path)
-    own = _found(variables.get("CXX", ""), path)
-    if not own and not asked:
+    named = variables.get("CXX", "") if asked in {"", TORCHS_OWN} else asked
+    if named:
+        found = _newest_clang(path) if named == CLANG else _found(named, path)
+        return _described(found, path) if found else CppCompiler(missing=named)
+    if not asked:
         newest = _described(_newest_clang(path), path)
         if newest.clang >= _OLDEST_CLANG:
             return newest
-    return _described(own or _found("g++", path) or _found("c++", path), path)
+    return _described(_found("g++", path) or _found("c++", path), path)
 
 
 def printed(command: list[str]) -> str:
@@ -101,4 +107,4 @@ def _newest_clang(path: str) -> str:
 
 
 def _found(name: str, path: str) -> str:
-    return (shutil.which(name, path=path) or "") if name else ""
+    return "" if _FOR_C.fullmatch(Path(name).name) else shutil.which(name, path=path) or ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.builds.compilers import TORCHS_OWN, printed
+from instruction_counts.builds.compilers import printed
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import AutogradMode, Case, Language
@@ -62,12 +62,13 @@ def missing(facts: BuildFacts) -> Iterator[MissingRequirement]:
             is_for_cpp=False,
         )
     if not facts.compiler.path:
-        named = facts.build.compiler
-        asked = f' "{named}"' if named not in {"", TORCHS_OWN} else ""
+        asked, remedy = "", "apt-get install g++"
+        if named := facts.compiler.missing:
+            asked = f' "{named}"'
+            remedy = "Name another with --compiler or CXX, without options: /usr/bin/g++"
         yield MissingRequirement(
             f'build "{name}": no C++ compiler{asked} found, so C++ cases cannot be measured.',
-            f"{'Name another with --compiler' if asked else 'apt-get install g++'}"
-            "     or skip them:  --language python",
+            f"{remedy}     or skip them:  --language python",
             is_for_cpp=True,
         )
     elif not facts.has_cpp_headers:

@@ -59,13 +59,21 @@ def test_the_compiler_is_what_is_asked_for_else_a_new_clang_else_gcc(
 
 
 def test_a_variable_names_the_compiler_unless_the_build_does(folder: Path) -> None:
-    """As for torch's own extensions; one that is not there is passed over."""
+    """As for torch's own extensions."""
     mine, gcc = add(folder, "our-c++", "ours 1"), add(folder, "g++", GCC)
     add(folder, "clang++-19", "clang version 19.1.7")
 
     assert CppCompiler(mine, "ours 1") == found(folder, CXX="our-c++")
     assert gcc == found(folder, "g++", CXX="our-c++").path
-    assert 19 == found(folder, CXX="nothing").clang
+
+
+@pytest.mark.parametrize("named", ["nothing", "g++ -m64", "gcc", "cc-12", "x86_64-linux-gnu-gcc"])
+def test_what_is_named_and_cannot_be_used_is_replaced_by_no_other(folder: Path, named: str) -> None:
+    """Nor is a C compiler: the C++ library would be missing in what it links."""
+    for name in ("g++", "gcc", "cc-12", "x86_64-linux-gnu-gcc"):
+        add(folder, name, GCC)
+
+    assert [CppCompiler(missing=named)] * 2 == [found(folder, named), found(folder, CXX=named)]
 
 
 def test_a_clang_is_known_with_what_it_takes_from_others(folder: Path) -> None:

@@ -29,6 +29,15 @@ def test_without_a_compiler_nobody_misses_headers() -> None:
     assert ["apt-get install g++"] == [found.remedy.partition("  ")[0] for found in missing(facts)]
 
 
+def test_a_compiler_that_was_named_is_missed_by_its_name() -> None:
+    """CXX may come from a profile that nobody thinks of."""
+    facts = attrs.evolve(FACTS, compiler=CppCompiler(missing="ccache g++"))
+
+    assert ['build "default": no C++ compiler "ccache g++" found'] == [
+        found.what.partition(",")[0] for found in missing(facts)
+    ]
+
+
 def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None:
     """With the reason, and only what is not there."""
     has = {"torch.nn": True, "torch.unheard.of": False}
