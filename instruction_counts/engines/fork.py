@@ -660,10 +660,13 @@ def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:
     try:
         return ForkEngine(facts, compiler, profile, notice)
     except CompileError as error:
+        remedy = f"{error.remedy or _REPAIR}     or, about 100 times slower:  --engine timer"
+        if not Path(facts.valgrind_headers, "callgrind.h").exists():
+            remedy = "Install a complete PyTorch: this one lacks torch/utils/benchmark, or a part."
         raise BuildError(
             f'build "{facts.build.name}": the fork engine needs a library that cannot be compiled: '
             f"{error}",
-            f"{error.remedy or _REPAIR}     or, about 100 times slower:  --engine timer",
+            remedy,
         ) from error
 
 

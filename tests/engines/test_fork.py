@@ -45,6 +45,7 @@ from instruction_counts.session.selftest import Condition, counted
 from instruction_counts.system.cache import VARIABLE, Cache
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 from tests.cores import MACHINE, lent
+from tests.fakes import FACTS
 from tests.process import executable
 from tests.real import NEEDS_VALGRIND_AND_COMPILER, cache_with_shared_headers
 
@@ -740,6 +741,14 @@ def test_the_systems_allocator_can_be_counted(lab: Lab) -> None:
     with contextlib.closing(make_engine(lab.facts, lab.cache, [], allocator="system")) as engine:
         assert counts_of(measured(engine, CASES_BY_NAME["Python"])).per_run > 0
         assert "system" == engine.fingerprint.allocator
+
+
+def test_a_torch_without_the_headers_of_valgrind_is_not_complete(tmp_path: Path) -> None:
+    """No compiler is to blame, and the timer needs the same package of torch."""
+    with pytest.raises(BuildError) as caught:
+        fork.ENTRY.make(attrs.evolve(FACTS, valgrind_headers=str(tmp_path)), Profile(), print)
+
+    assert caught.value.remedy.startswith("Install a complete PyTorch: ")
 
 
 def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
