@@ -25,6 +25,7 @@ from instruction_counts.system.program import HOME
 
 STANDARD = "definitions.standard"
 _FIX = "Fix the definition file."
+_GIVE = "Give a module, or a .py, .yaml or .json file."
 
 
 Definitions: TypeAlias = "str | Source"
@@ -123,13 +124,11 @@ def _run(name: str) -> ModuleType:
 
 def _run_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"--definitions: file not found: {path}", "Give a module or a .py file.")
+        raise UsageError(f"--definitions: file not found: {path}", _GIVE)
     module_name = f"definitions_of_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
-        raise UsageError(
-            f"--definitions: {path} is not a Python file", "Give a module or a .py file."
-        )
+        raise UsageError(f"--definitions: {path} is not a Python file", _GIVE)
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     folder = str(path.absolute().parent)
