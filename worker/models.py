@@ -39,7 +39,7 @@ def trace(request: Message) -> Message:
     if int(torch.__version__.partition(".")[0]) < _OLDEST_TORCH:
         raise RefusalError(
             f"torch {torch.__version__} cannot split models into layers",
-            "Use a later build for that; what it writes runs on this one, too.",
+            f"Use torch {_OLDEST_TORCH}.0 or later for that; what it writes runs on this one, too.",
         )
     model, mode, is_local = _load(torch, request)
     has_mode = _has_mode(model, request)
