@@ -119,7 +119,7 @@ def _exit_code(args: list[str] | None) -> int:
     except (UsageError, DefinitionError) as error:
         console.failure(error)
         return ExitCode.ERROR
-    except (OSError, RuntimeError, MemoryError) as error:
+    except (OSError, RuntimeError, MemoryError, UnicodeEncodeError) as error:
         explained = shortage(error)
         if explained is None:
             raise

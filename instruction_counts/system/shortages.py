@@ -31,6 +31,9 @@ def shortage(error: BaseException) -> UsageError | None:
         return UsageError("there is not enough memory", _REMEDIES[errno.ENOMEM])
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         return UsageError("no further thread can be started", _REMEDIES[errno.EAGAIN])
+    if isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
+        problem = f"{error.object} cannot be named in the locale's encoding, {error.encoding}"
+        return UsageError(problem, "Set PYTHONUTF8=1, or a locale with UTF-8: LC_ALL=C.UTF-8")
     if not isinstance(error, OSError):
         return None
     if error.errno == errno.ENOENT and "temporary directory" in str(error):
@@ -38,8 +41,6 @@ def shortage(error: BaseException) -> UsageError | None:
             "there is no folder for temporary files", "Make /tmp writable, or set TMPDIR."
         )
     remedy = _REMEDIES.get(error.errno or 0)
-    if remedy is None:
-        return None
     named = error.filename2 or error.filename
     place = f": {named}" if named else ""
-    return UsageError(f"{error.strerror}{place}", remedy)
+    return None if remedy is None else UsageError(f"{error.strerror}{place}", remedy)

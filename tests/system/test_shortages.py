@@ -27,8 +27,12 @@ def from_system(number: int, *names: str | None) -> OSError:
             FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
             *("there is no folder for temporary files", "TMPDIR"),
         ),
+        (
+            UnicodeEncodeError("ascii", "/é", 1, 2, "ordinal not in range(128)"),
+            *("/é cannot be named in the locale's encoding, ascii", "PYTHONUTF8=1"),
+        ),
     ],
-    ids=["file", "process", "thread", "descriptors", "memory", "no folder"],
+    ids=["file", "process", "thread", "descriptors", "memory", "no folder", "locale"],
 )
 def test_what_is_short_is_named(error: BaseException, message: str, remedy: str) -> None:
     """With what helps against it."""
