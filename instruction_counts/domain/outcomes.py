@@ -85,7 +85,7 @@ class Instructions:
 
     ``exact``: all windows agree to the instruction. Otherwise ``spread`` is the difference between
     the largest and the smallest estimate of a run, and ``varying`` names the functions whose share
-    differs most. ``loop`` is the cost of the empty loop, already subtracted.
+    differs most. ``loop`` is the cost of the empty loop, already subtracted: a case can cost less.
     """
 
     per_run: int
