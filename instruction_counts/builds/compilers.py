@@ -20,6 +20,8 @@ TORCHS_OWN = "cxx"
 
 _OLDEST_CLANG = 19
 """The oldest that is taken unasked; with it was measured what it saves."""
+_LAUNCHERS = frozenset({"ccache", "distcc", "sccache"})
+"""What may stand before the compiler in CXX; cases have a cache of their own."""
 _FOR_C = re.compile(r"(.*-)?(gcc|cc|clang)(-[\d.]+)?")
 """The names of compilers that take C++, and do not link its library."""
 
@@ -49,6 +51,9 @@ def find_compiler(build: Build) -> CppCompiler:
     variables = environment(build)
     path, asked = variables["PATH"], build.compiler
     named = variables.get("CXX", "") if asked in {"", TORCHS_OWN} else asked
+    launcher, _, launched = named.partition(" ")
+    if launched and Path(launcher).name in _LAUNCHERS:
+        named = launched
     if named:
         found = _newest_clang(path) if named == CLANG else _found(named, path)
         return _described(found, path) if found else CppCompiler(missing=named)

@@ -65,6 +65,7 @@ def test_a_variable_names_the_compiler_unless_the_build_does(folder: Path) -> No
 
     assert CppCompiler(mine, "ours 1") == found(folder, CXX="our-c++")
     assert gcc == found(folder, "g++", CXX="our-c++").path
+    assert gcc == found(folder, CXX="ccache g++").path
 
 
 @pytest.mark.parametrize("named", ["nothing", "g++ -m64", "gcc", "cc-12", "x86_64-linux-gnu-gcc"])

@@ -8,6 +8,7 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.arguments import definitions_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.effects import Noise
+from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import (
     ComparisonRequest,
@@ -17,7 +18,7 @@ from instruction_counts.session.comparing import (
 )
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.session.verification import recount
-from tests.builders import counted, executing, side, statement_of
+from tests.builders import counted, executing, side
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record
 from tests.session.fakes import SETTINGS, fake_engines, runner_of
@@ -68,17 +69,17 @@ def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
 
 
 def judged(
-    program: tuple[int, int], fresh: tuple[int, int]
+    program: tuple[int, int], fresh: tuple[int, int], *, edited: bool = True
 ) -> tuple[Verdict, int, tuple[list[int], ...]]:
     """A case that costs more in each child of a server, and what ``fresh`` servers count.
 
-    ``program`` has the bytecodes of both sides. Its verdict, in how many layouts it was verified,
-    and in which layouts fresh servers of both builds counted.
+    ``program`` has the bytecodes of both sides, of other code where it was ``edited``. Its verdict,
+    in how many layouts it was verified, and in which layouts fresh servers of both builds counted.
     """
-    used = {
-        "base": FakeEngine({LABEL: [executing(1000, statement_of(program[0]))]}),
-        "new": FakeEngine({LABEL: [executing(2000, statement_of(program[1]))]}),
-    }
+    used = {}
+    for name, count, bytecodes in zip(("base", "new"), (1000, 2000), program, strict=True):
+        function = PythonFunction("toy.py", 1, "f", f"d{bytecodes * edited}", bytecodes)
+        used[name] = FakeEngine({LABEL: [executing(count, Executed((function,), (), "3.11"))]})
     layouts = costing(*fresh)
     (difference,) = verified(used, layouts, number=None).differences
     number = 0 if difference.layouts is None else len(difference.layouts.new)
@@ -105,6 +106,13 @@ def test_what_children_call_changed_has_to_be_changed_in_fresh_servers(
 ) -> None:
     """They alone move what lay in memory before the fork."""
     assert expected == judged(program, fresh)
+
+
+def test_fresh_servers_are_asked_where_the_same_code_executes_more_of_itself() -> None:
+    """Where objects lie may be why: a set of them has another order."""
+    asked = [judged((7, 8), fresh, edited=False)[0] for fresh in ((1000, 2000), (2000, 1000))]
+
+    assert [Verdict.WORSE, Verdict.AMBIGUOUS] == asked
 
 
 def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
