@@ -24,6 +24,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Seq
 
 from . import method_cache
 from .main import CompiledLoop, Message, PythonLoop, Shim, with_artefact
+from .once import first_run
 
 CASE_FILE = "<case>"
 """Where the code of a case says that it stands."""
@@ -79,7 +80,7 @@ def once_bytecodes(request: Message, shim: Shim) -> Message:
     """The bytecodes of the first run of a statement, which nothing warmed up."""
     loop = PythonLoop(request["case"], shim.idle_hooks)
     bytecodes = Bytecodes(*loop.statement)
-    loop.run([1], (bytecodes.begin, bytecodes.end))
+    first_run(loop, (bytecodes.begin, bytecodes.end))
     python = "%d.%d" % sys.version_info[:2]
     return {"executed": {"python": python, "functions": bytecodes.rows()}}
 
@@ -91,7 +92,7 @@ def once_operators(request: Message, shim: Shim) -> Message:
     if imported is None:
         return {"executed": {"operators": []}}
     operators = Operators(imported)
-    loop.run([1], (operators.begin, operators.end))
+    first_run(loop, (operators.begin, operators.end))
     return {"executed": {"operators": operators.rows()}}
 
 

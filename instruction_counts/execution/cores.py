@@ -132,6 +132,7 @@ class CorePool:
         for core, lock in free.items():
             if core in taken:
                 held.callback(lock.release)
+                held.callback(self._word(core).unlink, missing_ok=True)
                 with contextlib.suppress(OSError):  # a full disk: it is only a remark
                     word = f"{os.getpid()}\n{_command()}"
                     # An argument may be any bytes.
