@@ -324,14 +324,25 @@ def _source(value: Any, name: str) -> str:
     codes = [part.__code__ for part in parts if hasattr(part, "__code__")]
     files = [code.co_filename for code in codes]
     files.append(getattr(sys.modules.get(made.__module__), "__file__", None) or "")
-    kinds = ast.ClassDef if isinstance(made, type) else ast.FunctionDef | ast.AsyncFunctionDef
+    kinds: Any = ast.FunctionDef | ast.AsyncFunctionDef
+    if isinstance(made, type):
+        kinds = ast.ClassDef
+        # One without code of its own does not say from which cell it is: the newest of its name.
+        files += [file for file in reversed(linecache.cache) if not Path(file).exists()]
     for file in dict.fromkeys(files):
         lines = [code.co_firstlineno for code in codes if code.co_filename == file]
-        for node in reversed(ast.parse("".join(linecache.getlines(file))).body):
+        for node in reversed(_parsed("".join(linecache.getlines(file)))):
             if isinstance(node, kinds) and node.name == made.__name__ and _holds(node, lines):
                 node.name = name
                 return ast.unparse(node)
     raise ValueError("its source is not a definition at the top of a cell or file.")
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    """Its statements; none of a cell that is no Python."""
+    with contextlib.suppress(SyntaxError):
+        return ast.parse(source).body
+    return []
 
 
 def _holds(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, lines: list[int]) -> bool:

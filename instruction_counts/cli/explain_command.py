@@ -54,6 +54,7 @@ def explain_command(
       python main.py explain last Reduction/sum --output sum.speedscope.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
     names, pattern = ([base, new], label) if label is not None else ([base], new)
+    outputs.refuse_over(names)
     with LazyStore(db) as runs:
         sides = read_sides(names, runs)
         if SOURCE in by and len(sides) == 1:

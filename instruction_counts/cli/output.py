@@ -101,6 +101,22 @@ class Outputs:
         """Whether standard output is for a program: all else goes to standard error then."""
         return any(destination.is_stdout for destination in self.destinations)
 
+    def refuse_over(self, inputs: Iterable[str | Path]) -> None:
+        """Refuse to write to files that are read: what they hold would be lost.
+
+        ``inputs`` are as they were named: files, with or without a build behind a colon, or others.
+
+        Raises:
+            UsageError: one is such a file.
+        """
+        names = {part for name in map(str, inputs) for part in (name, name.rpartition(":")[0])}
+        read = {Path(name).resolve() for name in names if name}
+        for destination in self.destinations:
+            if destination.path.resolve() in read:
+                raise UsageError(
+                    f"--output {destination.path} is a file that is read", "Choose another one."
+                )
+
     def needs(self, field: str) -> bool:
         """Whether something is rendered from that optional field of the document."""
         used = (destination.renderer for destination in self.destinations)

@@ -90,7 +90,9 @@ def select_keys(
         UsageError: nothing is selected.
     """
     (label,) = selection.only
-    labelled = [key for key in known if matches(label, key.label)]
+    # What is a label as it stands is that one, though others differ by case, or it is a glob, too.
+    labelled = [key for key in known if key.path == label]
+    labelled = labelled or [key for key in known if matches(label, key.label)]
     if not labelled:
         problem = f"no case in {where} matches '{label}'.{_near(label, known)}"
         raise UsageError(problem, "LABEL is a glob over the label path, as for --only.")

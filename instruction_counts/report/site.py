@@ -399,7 +399,11 @@ def _html(page: str, document: Callable[[], Document]) -> Callable[[], str]:
 def _summary_of(make: Callable[[], Document]) -> Values:
     """What the overview and the pages of cases say of a comparison."""
     document = make()
-    shared = [table for table in document.tables if table.name == "causes"]
+    shared = [  # but for the row that sums up the other ones, and has no letter
+        attrs.evolve(table, rows=[row for row in table.rows if row.key])
+        for table in document.tables
+        if table.name == "causes"
+    ]
     changed = [case for case in document.data["cases"] if case["change"]]
     reported = (case for case in changed if case["verdict"] in {"worse", "better"})
     of_cases = (cause for case in reported for cause in case["causes"])

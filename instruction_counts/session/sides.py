@@ -104,7 +104,7 @@ def keys_of(sides: Iterable[Side | Build], definitions: Definitions) -> frozense
 def _interpreter(name: str, role: str, runs: LazyStore) -> Build | None:
     """The build at that path; None where nothing there can be started, as a result file."""
     path = Path(name).expanduser()
-    if "/" in name and ".json" not in name and not path.exists():
+    if "/" in name.partition(":")[0] and ".json" not in name and not path.exists():
         raise UsageError(
             f"there is no interpreter, virtual environment or file {name}",
             "Correct the path. A build with a name needs an option: --build NAME=PYTHON",
@@ -190,7 +190,7 @@ def find_run(
             _refuse_stored(name, runs)
             return Path(name), build
     # Not looked for in the store, whose own absence would be reported instead.
-    for name, _ in names:
+    for name, _ in names[-1:]:
         if is_file_name(name):
             kind = "folder" if Path(name).is_dir() else "device or a pipe"
             is_there = Path(name).exists()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import linecache
 import math
 import types
 from collections import OrderedDict
@@ -328,6 +329,19 @@ def test_a_function_is_the_one_that_its_name_means(
     found = made(code_of("", [stmt], values, tmp_path), f"y = {stmt}")
 
     assert expected == found["y"]
+
+
+def test_a_class_without_code_is_that_of_the_newest_cell(tmp_path: Path) -> None:
+    """Nothing in it says where it was defined; a notebook keeps its cells."""
+    values = {"dataclasses": dataclasses, "__name__": "__main__"}
+    for number, width in enumerate((3, 4)):
+        cell = f"@dataclasses.dataclass\nclass Config:\n    width: int = {width}\n"
+        name = f"<cell {number}>"
+        linecache.cache[name] = len(cell), None, cell.splitlines(keepends=True), name
+        exec(compile(cell, name, "exec"), values)  # noqa: S102
+    found = made(code_of("", ["Config().width"], values, tmp_path), "y = Config().width")
+
+    assert 4 == found["y"]
 
 
 @pytest.mark.parametrize(

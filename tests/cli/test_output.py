@@ -54,6 +54,18 @@ def test_a_document_on_standard_output_is_that_of_a_file() -> None:
     assert "case\n\\ud800\né\n".encode() == found.stdout_bytes
 
 
+@pytest.mark.parametrize("named", ["a.json", "./a.json:new"])
+def test_a_file_that_is_read_is_not_written_to(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run in it would be gone."""
+    monkeypatch.chdir(tmp_path)
+    outputs = Outputs((Destination.of(tmp_path / "a.json"), Destination.of(Path("-"))))
+    outputs.refuse_over(["b.json", "12"])
+    with pytest.raises(UsageError, match="is a file that is read"):
+        outputs.refuse_over(["b.json", named])
+
+
 def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
     """In the form of its suffix, or of --format where that says nothing; compressed by .gz."""
     names = ["r.json", "r.csv.gz", "r.xml", "r.out"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.selection import Selection, matches, select
+from instruction_counts.domain.selection import Selection, matches, select, select_keys
 from tests.fakes import make_case
 
 CASES = (
@@ -103,6 +103,18 @@ def test_a_label_that_is_far_from_all_names_none() -> None:
     """Only the list helps then."""
     with pytest.raises(UsageError, match=r"No case matches 'zzzzzzzz'.\n  See: .* list"):
         labels("zzzzzzzz")
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("ok/add", ["ok/add"]), ("ok/a?d", ["ok/a?d"]), ("OK/ADD", ["ok/add", "ok/Add"])],
+)
+def test_a_label_as_it_stands_is_no_other_one(label: str, expected: list[str]) -> None:
+    """Others may differ by case, and it may be a glob that matches others."""
+    known = [make_case("ok", name).key for name in ("add", "Add", "a?d")]
+    found = select_keys(known, Selection((label,)), "it")
+
+    assert expected == [key.path for key in found]
 
 
 def test_options_that_exclude_each_other_are_refused() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.selection import Selection
-from instruction_counts.report.site import Site
+from instruction_counts.report.document import Column, Document, Row, Table
+from instruction_counts.report.site import Site, _summary_of
 from instruction_counts.session.histories import causes_of
 from instruction_counts.session.publishing import comparer, publication_of
 from instruction_counts.storage.store import Store
@@ -131,3 +132,13 @@ def test_one_more_build_changes_its_own_pages_and_those_of_all_cases(store: Stor
         *("assets/search.js", "builds/run-5.html", "builds/run-5.json")
     } == changed
     assert 1 == len(known.keys() - first)
+
+
+def test_what_single_cases_have_alone_is_no_cause() -> None:
+    """It is the last row of the table of causes, without a letter."""
+    causes = [Row(("A", "at::slow"), key="A"), Row(("", "what single cases have alone"))]
+    table = Table("causes", "", (Column("letter", ""), Column("cause", "")), causes)
+    data = {"cases": [], "tally": {}, "mean_change": 0.0}
+    found = _summary_of(lambda: Document("comparison", "", sections=(table,), data=data))
+
+    assert ["at::slow"] == found["causes"]

@@ -91,6 +91,16 @@ def test_a_stored_run_is_a_side(
     assert [(label,) for label in labels] == [key.label for key in side.records]
 
 
+def test_a_build_may_be_called_like_a_branch(file: Path, stored: LazyStore) -> None:
+    """A file is what stands before the colon, if one is meant."""
+    store = stored.existing()
+    assert store is not None
+    run = store.import_run(make_run(builds=("feature/x", "y", "z")))
+
+    assert f"run {run}, feature/x" == read_side(f"{run}:feature/x", stored).title
+    assert [f"run {run}, y"] == [each.title for each in read_sides([f"{run}:y"], stored)]
+
+
 def test_a_single_run_of_two_builds_is_two_sides(file: Path, stored: LazyStore) -> None:
     """Of any other, one build has to be named."""
     (old, new), (one,) = (read_sides([text], stored) for text in ("1", "1:old"))

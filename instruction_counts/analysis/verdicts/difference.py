@@ -382,6 +382,8 @@ def _without_counts(
 ) -> tuple[Verdict, Reason] | None:
     """The verdict where counts do not decide; None where they do."""
     if base is None:
+        if new is not None and new.outcome.status.is_failure:
+            return Verdict.FAILED, Reason.FAILED_IN_NEW
         return Verdict.ADDED, Reason.ONLY_IN_NEW
     if new is None:
         return Verdict.MISSING, Reason.ONLY_IN_BASE

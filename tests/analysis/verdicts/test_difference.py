@@ -179,6 +179,8 @@ BAD, SKIPPED = record(1, outcome=failed()), record(1, outcome=Outcome(Status.SKI
     ("base", "new", "reason"),
     [
         (None, record(1), (Verdict.ADDED, Reason.ONLY_IN_NEW)),
+        # A gate would pass what only has no baseline.
+        (None, BAD, (Verdict.FAILED, Reason.FAILED_IN_NEW)),
         (record(1), None, (Verdict.MISSING, Reason.ONLY_IN_BASE)),
         (record(1), BAD, (Verdict.FAILED, Reason.FAILED_IN_NEW)),
         (BAD, record(1), (Verdict.FAILED, Reason.FAILED_IN_BASE)),
