@@ -65,6 +65,7 @@ class Plugin:
     def __init__(self, counting_of: Callable[[], Counting] | None = None) -> None:
         self._counting_of = counting_of
         self._counting: Counting | None = None
+        self._is_due = False
 
     def counting(self) -> Counting:
         """What counts; made when it is first needed, since that imports much."""
@@ -111,13 +112,18 @@ class Plugin:
             _report(self.counting().count(label, stmt, vars(pyfuncitem.module), setup))
         return result
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Expect counts where tests are executed and compared."""
+        self._is_due = _options(session.config)[0] and not session.config.option.collectonly
+
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
         """Show counts, or how they compare with the baseline and why."""
-        if self._counting is not None and self._counting.records:
+        if text := self._concluded(config)[0]:
             terminalreporter.section("instruction counts")
-            terminalreporter.write(self._counting.concluded(_options(config))[0])
+            terminalreporter.write(text)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -127,19 +133,23 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail where more is counted than the baseline allows; end the servers."""
+        """Fail where more is counted than the baseline allows, or nothing; end the servers."""
+        told = getattr(session.config, "workeroutput", None)
+        if told is None:
+            if self._concluded(session.config)[1] and not session.exitstatus:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif self._counting is not None and self._counting.records:
+            told[_COUNTED] = self._counting.as_text()
         if self._counting is not None:
-            if self._counting.records:
-                self._conclude(session)
             self._counting.close()
 
-    def _conclude(self, session: pytest.Session) -> None:
-        assert self._counting is not None, "something was counted"
-        told = getattr(session.config, "workeroutput", None)
-        if told is not None:
-            told[_COUNTED] = self._counting.as_text()
-        elif self._counting.concluded(_options(session.config))[1] and not session.exitstatus:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    def _concluded(self, config: pytest.Config) -> tuple[str, bool]:
+        if self._counting is not None and self._counting.records:
+            return self._counting.concluded(_options(config))
+        if not self._is_due:
+            return "", False
+        other = '\n  "benchmark" is pytest-benchmark\'s: use "icount".' * _is_other_there(config)
+        return f"Nothing was counted for {_options(config)[0]}.{other}\n", True
 
     def _problem_of_marker(self, marker: pytest.Mark, scope: Mapping[str, Any]) -> str:
         try:

@@ -195,6 +195,30 @@ def test_an_option_that_has_no_effect_says_what_is_missing(
     assert fnmatchcase(" ".join([*result.outlines, *result.errlines]), expected)
 
 
+@pytest.mark.parametrize("options", [[], ["--icount-accept"]])
+def test_a_run_that_counts_nothing_fails_where_there_is_to_be_a_baseline(
+    pytester: pytest.Pytester, options: list[str]
+) -> None:
+    """Whoever misspelt a name, or skips all that counts, would take it for a check that passed."""
+    pytester.makepyfile("def test_other(): pass")
+    result = run(pytester, "--icount-baseline", "counts.json", *options)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(
+        ["*= instruction counts =*", "Nothing was counted for counts.json."]
+    )
+
+
+@pytest.mark.parametrize("option", ["--collect-only", "--fixtures"])
+def test_a_run_that_executes_no_test_has_nothing_to_count(
+    pytester: pytest.Pytester, option: str
+) -> None:
+    """The baseline may be named in a file of settings."""
+    pytester.makepyfile("def test_other(): pass")
+
+    assert pytest.ExitCode.OK == run(pytester, "--icount-baseline", "counts.json", option).ret
+
+
 def test_what_cannot_be_passed_on_says_so_at_collection(
     pytester: pytest.Pytester, engine: FakeEngine
 ) -> None:
@@ -214,8 +238,24 @@ def test_what_cannot_be_passed_on_says_so_at_collection(
     assert 1 == len(engine.calls)
 
 
+@pytest.fixture
+def other(pytester: pytest.Pytester) -> tuple[str, str]:
+    """The options that load another plugin, whose fixture has the same name."""
+    pytester.makepyfile(
+        benchmark="""
+        import pytest
+
+        @pytest.fixture
+        def benchmark():
+            return "theirs"
+        """
+    )
+    pytester.syspathinsert()
+    return "-p", "benchmark"
+
+
 def test_another_plugin_keeps_the_name_of_its_fixture(
-    pytester: pytest.Pytester, engine: FakeEngine
+    pytester: pytest.Pytester, engine: FakeEngine, other: tuple[str, str]
 ) -> None:
     """What is counted then has a name of its own."""
     pytester.makepyfile(
@@ -227,17 +267,17 @@ def test_another_plugin_keeps_the_name_of_its_fixture(
             assert ("theirs", 1) == (benchmark, icount(one))
         """
     )
-    pytester.makepyfile(
-        benchmark="""
-        import pytest
-
-        @pytest.fixture
-        def benchmark():
-            return "theirs"
-        """
-    )
-    pytester.syspathinsert()
-    result = run(pytester, "-p", "benchmark")
+    result = run(pytester, *other)
 
     result.assert_outcomes(passed=1)
     assert 1 == len(engine.calls)
+
+
+def test_what_another_plugin_took_instead_is_named(
+    pytester: pytest.Pytester, other: tuple[str, str]
+) -> None:
+    """Who had the fixture counted before would look for the reason elsewhere."""
+    pytester.makepyfile("def test_theirs(benchmark): pass")
+    result = run(pytester, *other, "--icount-baseline", "counts.json")
+
+    result.stdout.fnmatch_lines(['*"benchmark" is pytest-benchmark*'])
