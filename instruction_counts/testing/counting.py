@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.analysis.verdicts.sides import side_of
+from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.api import MeasurementSettings, Session, accept, check
 from instruction_counts.api.arguments import effect_of
 from instruction_counts.api.passing import code_of
@@ -108,16 +108,25 @@ class Counting:
         (build,) = run.builds
         side = side_of(run, build, "these tests")
         if accepts:
-            accepted = accept(side, baseline)
-            number = plural(len(accepted.after.cases), "case")
-            document = acceptance_document(accepted, pruned=False)
-            saved = Line(f"Saved: {baseline} ({number}). Commit it.")
-            return attrs.evolve(document, notes=(*document.notes, saved)), False
+            return _accepted(side, baseline), False
         limits = Limits(Allowed(hard=effect_of(fail_on)))
         if not Path(baseline).exists():
             raise UsageError(f"{baseline} does not exist", "Write it: --icount-accept")
         found = check(baseline, side, limits=limits)
         return check_document(found.gate), found.gate.fails
+
+
+def _accepted(side: Side, baseline: str) -> Document:
+    """What is counted becomes the baseline; that the rest is not may be what its test expects."""
+    records = {key: record for key, record in side.records.items() if record.outcome.instructions}
+    if not records:
+        raise UsageError(f"Nothing was counted for {baseline}.", "pytest -rx shows why.")
+    accepted = accept(attrs.evolve(side, records=records), baseline)
+    document = acceptance_document(accepted, pruned=False)
+    others = (Line(f"Not counted: {key.title}") for key in side.records if key not in records)
+    number = plural(len(accepted.after.cases), "case")
+    saved = Line(f"Saved: {baseline} ({number}). Commit it.")
+    return attrs.evolve(document, notes=(*document.notes, *others, saved))
 
 
 def _problems(function: Callable[..., Any], fixtures: Collection[str]) -> Iterator[str]:

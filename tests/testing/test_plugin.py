@@ -10,7 +10,7 @@ from instruction_counts.testing.counting import Counting
 from instruction_counts.testing.plugin import Plugin
 from tests.api.test_session import Opened
 from tests.builders import counted
-from tests.fakes import BUILD, FakeEngine
+from tests.fakes import BUILD, FakeEngine, failed
 from tests.session.fakes import fake_engines
 
 CALLS = """
@@ -29,6 +29,21 @@ def test_pedantic(benchmark):
     assert benchmark.pedantic(double, setup=prepared, rounds=3) == 15
 
 @pytest.mark.icount("double(y)", setup="y = 1")
+def test_statement():
+    pass
+"""
+EXPECTED = """
+import pytest
+
+def taken(values):
+    return [][values.pop()]
+
+@pytest.mark.xfail(raises=IndexError)
+def test_raises(benchmark):
+    benchmark(taken, [1234])
+
+@pytest.mark.xfail
+@pytest.mark.icount("fails()")
 def test_statement():
     pass
 """
@@ -67,7 +82,8 @@ def test_fine(benchmark):
 def engine() -> Iterator[FakeEngine]:
     """What counts."""
     stmt = "icount_function(*icount_args)"
-    made = FakeEngine({(stmt,): [counted(1000), counted(1004), counted(1020)]})
+    counts = [counted(1000), counted(1004), counted(1020)]
+    made = FakeEngine({(stmt,): counts, ("fails()",): [failed()]})
     with fake_engines({BUILD.name: made}):
         yield made
 
@@ -132,6 +148,47 @@ def test_several_calls_of_a_test_are_several_cases(
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*test_two*1,000*", "*call 2*1,004*"])
+
+
+def test_an_exception_of_a_call_is_for_the_test(pytester: pytest.Pytester) -> None:
+    """It may expect that, whatever became of the count."""
+    pytester.makepyfile(EXPECTED)
+    stmt = "icount_function(*icount_args)"
+    with fake_engines({BUILD.name: FakeEngine({(stmt,): [failed()]})}):
+        result = run(pytester, "-k", "raises")
+
+    result.assert_outcomes(xfailed=1)
+    result.stdout.no_fnmatch_line("*= instruction counts =*")
+
+
+def test_a_call_is_counted_with_the_arguments_that_it_is_given(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """It may leave others behind."""
+    pytester.makepyfile(EXPECTED)
+    run(pytester, "-k", "raises")
+
+    assert "1234" in engine.calls[0].order.case.timer_args.setup
+
+
+def test_what_is_expected_to_fail_is_left_out_of_the_baseline(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """It is named; all else is accepted."""
+    pytester.makepyfile(CALLS, test_expected=EXPECTED)
+    result = run(pytester, "--icount-baseline", "counts.json", "--icount-accept")
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["Not counted: *test_statement*", "Saved: counts.json (3 cases)*"])
+
+
+def test_what_fails_alone_makes_no_baseline(pytester: pytest.Pytester, engine: FakeEngine) -> None:
+    """Nothing would be compared with it."""
+    pytester.makepyfile(EXPECTED)
+    result = run(pytester, "--icount-baseline", "counts.json", "--icount-accept")
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["Nothing was counted for counts.json.", "*pytest -rx*"])
 
 
 class Worker:
