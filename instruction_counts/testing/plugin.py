@@ -94,7 +94,7 @@ class Plugin:
             asks = {"icount"} if _is_other_there(item.config) else {"icount", "benchmark"}
             if isinstance(item, pytest.Function) and (marked or asks & {*item.fixturenames}):
                 found = [self.counting().problem_of(item.function, asks)]
-                found += [self._problem_of_marker(marker, vars(item.module)) for marker in marked]
+                found += [self._problem_of_marker(marker, item) for marker in marked]
                 item.stash[_PROBLEM] = next(filter(None, found), "")
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
@@ -158,9 +158,14 @@ class Plugin:
         other = '\n  "benchmark" is pytest-benchmark\'s: use "icount".' * _is_other_there(config)
         return f"Nothing was counted for {_options(config)[0]}.{other}\n", True
 
-    def _problem_of_marker(self, marker: pytest.Mark, scope: Mapping[str, Any]) -> str:
+    def _problem_of_marker(self, marker: pytest.Mark, item: pytest.Function) -> str:
+        from unittest import TestCase  # noqa: PLC0415 - would slow each start
+
+        if issubclass(item.cls or object, TestCase):  # pytest_pyfunc_call does not see it
+            return "a method of unittest.TestCase cannot be marked: mark a function"
         try:
-            return self.counting().problem_with(*_statement(*marker.args, **marker.kwargs), scope)
+            stmt = _statement(*marker.args, **marker.kwargs)
+            return self.counting().problem_with(*stmt, vars(item.module))
         except TypeError:
             return f"the marker is {_MARKER}(stmt, setup='')"
 

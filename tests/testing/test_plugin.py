@@ -48,6 +48,8 @@ def test_statement():
     pass
 """
 REFUSED = """
+import unittest
+
 import pytest
 
 generator = (n for n in range(3))
@@ -69,6 +71,11 @@ def test_inner(benchmark):
 @pytest.mark.icount("next(generator)")
 def test_statement():
     pass
+
+class TestOld(unittest.TestCase):
+    @pytest.mark.icount("1 + 1")
+    def test_method(self):
+        pass
 
 def one():
     return 1
@@ -283,13 +290,14 @@ def test_what_cannot_be_passed_on_says_so_at_collection(
     pytester.makepyfile(REFUSED)
     result = run(pytester)
 
-    result.assert_outcomes(passed=1, errors=4)
+    result.assert_outcomes(passed=1, errors=5)
     result.stdout.fnmatch_lines(
         [
             "cannot be counted: *::test_lambda: a lambda cannot be passed on*",
             'cannot be counted: *::test_reads: "generator"*',
             'cannot be counted: *::test_inner: "inner" is defined in the test*',
             'cannot be counted: *::test_statement: "generator"*',
+            "cannot be counted: *::test_method: a method of unittest.TestCase *",
         ]
     )
     assert 1 == len(engine.calls)
