@@ -134,7 +134,7 @@ def measured(run: Run) -> Table:
     rows: list[Row] = []
     for label, members in itertools.groupby(metrics_of(run.cases), lambda each: each.forward.label):
         title = " / ".join(label)
-        rows.append(Row([title, *[""] * (len(_COSTS) - 1)], title))
+        rows.append(Row([title, *[""] * (len(_COSTS) - 1)], role=Role.STRONG))
         for metrics in members:
             record = metrics.forward
             parts = [record.build] if len(run.builds) > 1 else []

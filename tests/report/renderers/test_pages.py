@@ -13,7 +13,10 @@ from instruction_counts.cli.publish_command import publish_to
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.renderers import html
+from instruction_counts.report.run import run_document
 from instruction_counts.storage.store import Store
+from tests.builders import counted
+from tests.fakes import make_record, make_run
 from tests.history.made import run_of_cases
 from tests.report.renderers.pages import document
 
@@ -154,6 +157,36 @@ def test_rows_unfold_by_keyboard_are_sorted_and_filtered(open_page: Any) -> None
     assert ["Mul", "Add", "mm"] == names(opened)
     page.fill("#filter", "mul +3,000")
     assert (["Mul"], "1 of 4 rows") == (names(opened), page.inner_text("#matches"))
+
+
+@pytest.fixture
+def page_of_run(open_path: Any, tmp_path: Path) -> Any:
+    """The page of a run with two groups, each with a case of the same name."""
+    labels = {("ok", "add"): 300, ("ok", "mul"): 100, ("other", "add"): 200}
+    records = (make_record(*label, outcome=counted(count)) for label, count in labels.items())
+    path = tmp_path / "run.html"
+    path.write_text(html.render(run_document(make_run(*records))))
+    return open_path(path, "#filter").page
+
+
+def test_a_case_is_found_by_its_group(page_of_run: Any) -> None:
+    """Its row says the group, whose heading is gone until all rows are back."""
+    names = page_of_run.locator("tbody .row:not([hidden]) th")
+    page_of_run.fill("#filter", "ok add")
+
+    assert ["ok / add"] == names.all_inner_texts()
+    assert "1 of 3 rows" == page_of_run.inner_text("#matches")
+    page_of_run.fill("#filter", "")
+    assert ["ok", "add", "mul", "other", "add"] == names.all_inner_texts()
+
+
+def test_cases_that_are_sorted_say_their_group(page_of_run: Any) -> None:
+    """Whose heading cannot stand above them."""
+    page_of_run.get_by_role("button", name="instr").click()
+
+    assert ["ok / mul", "other / add", "ok / add"] == page_of_run.locator(
+        "tbody .row:not([hidden]) th"
+    ).all_inner_texts()
 
 
 def test_a_function_is_found_and_zoomed_to(open_page: Any) -> None:

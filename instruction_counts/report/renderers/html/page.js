@@ -15,6 +15,19 @@
     });
   }
 
+  // Headings stand above the rows of a group; where these are sorted or filtered, each says its path.
+  const headings = ".row.strong:not([id])";
+  function flatten(table, flat) {
+    if (!one(headings, table)) return;
+    for (const row of all(".row", table)) {
+      const name = row.cells[0];
+      name.dataset.leaf ??= name.textContent;
+      name.textContent = flat && row.id || name.dataset.leaf;
+      name.classList.toggle("path", flat);
+      if (row.matches(headings)) row.hidden = flat;
+    }
+  }
+
   // Sorting: numbers by their value, texts by their letters; what is not known comes last.
   const compare = (one, other) => {
     if (one === "" || other === "") return (one === "") - (other === "");
@@ -44,6 +57,7 @@
         return (down && !unknown ? -1 : 1) * compare(a[2], b[2]);
       });
       for (const [row, details] of rows) body.append(row, ...(details ? [details] : []));
+      flatten(table, true);
     });
   }
 
@@ -51,11 +65,14 @@
   const filter = one("#filter");
   filter?.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const table of all("table.sortable")) {
+      flatten(table, words.length > 0 || one("[aria-sort]", table) !== null);
+    }
     let shown = 0;
     const rows = all("section > .scroll .row, section > details > .scroll .row")
-      .filter((row) => !row.closest(".details"));
+      .filter((row) => !row.closest(".details") && !row.matches(headings));
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
+      const text = `${row.id} ${row.textContent}`.toLowerCase();
       const fits = words.every((word) => text.includes(word));
       row.hidden = !fits;
       shown += fits;
