@@ -86,7 +86,7 @@ def run_document(
         answer=[*_head(run, summary), *about_cuda(run.cases)],
         sections=(*tables, *charts(run.cases)) if with_tables else (),
         notes=[*(Line(text, Role.DIM) for text in legends), *doubts(run), tally],
-        records=_records(run),
+        records=_records(run.cases),
     )
 
 
@@ -250,12 +250,12 @@ def _path(record: Record) -> tuple[str, ...]:
     return (*record.label, f"{record.build}{modes}")
 
 
-def _records(run: Run) -> Table:
+def _records(records: Iterable[Record]) -> Table:
     known = [metric.name for metric in metrics()]
     figures = ("status", "instructions", "exact", "spread", "median_s", "iqr_s", "error")
     stated = ("metadata", "subject", "expected")
     names = (*KEY_NAMES, "build", "definition_hash", *figures, *known, *stated)
-    return records_table(names, (_values(record, known) for record in run.cases))
+    return records_table(names, (_values(record, known) for record in records))
 
 
 def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:
@@ -350,6 +350,7 @@ def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Do
             },
             "statements": list(map(_statement, statements)),
         },
+        records=_records(found.record for found in statements),
     )
 
 

@@ -267,6 +267,13 @@ def test_what_failed_is_said() -> None:
     assert [line] == screen(document(FAILED))[2:]
 
 
+def test_csv_of_statements_has_the_columns_of_a_run() -> None:
+    """So that it says whether a count is exact, and why there is none."""
+    records = ADD, FAILED
+
+    assert csv.render(run_document(make_run(*records))) == csv.render(document(*records))
+
+
 def test_json_holds_all_that_is_known() -> None:
     """Of each statement, and of the build."""
     found = as_json(document(ADD, CALL, FAILED))
