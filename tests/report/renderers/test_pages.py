@@ -189,6 +189,15 @@ def test_cases_that_are_sorted_say_their_group(page_of_run: Any) -> None:
     ).all_inner_texts()
 
 
+def test_a_page_says_what_it_lacks_without_javascript(browser: Any, tmp_path: Path) -> None:
+    """Closed rows and empty graphs would look like a fault."""
+    with contextlib.closing(browser.new_page(java_script_enabled=False)) as page:
+        (path := tmp_path / "report.html").write_text(html.render(document()))
+        page.goto(path.as_uri())
+
+        assert page.locator("noscript p").is_visible()
+
+
 def test_a_function_is_found_and_zoomed_to(open_page: Any) -> None:
     """What it costs on both sides is said, and the whole graph comes back, of either side."""
     page = open_page().page
