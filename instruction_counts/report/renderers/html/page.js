@@ -20,10 +20,10 @@
   function flatten(table, flat) {
     if (!one(headings, table)) return;
     for (const row of all(".row", table)) {
-      const name = row.cells[0];
-      name.dataset.leaf ??= name.textContent;
-      name.textContent = flat && row.id || name.dataset.leaf;
-      name.classList.toggle("path", flat);
+      const cell = row.cells[0], name = (one("button, a", cell) ?? cell).firstChild;
+      cell.dataset.leaf ??= name.data;
+      name.data = flat && row.id || cell.dataset.leaf;
+      cell.classList.toggle("path", flat);
       if (row.matches(headings)) row.hidden = flat;
     }
   }
