@@ -43,7 +43,10 @@ def output(request: Message, shim: Shim) -> Message:
 
 
 def _scatter(variation: int) -> None:
-    """Free blocks of each size so that no two neighbours follow one another when they are used."""
+    """Free blocks of each size so that no two neighbours follow one another when they are used.
+
+    A tenth of what `main` frees before it imports: here each case pays for it.
+    """
     for size in range(16, 512, 16):
         blocks = [bytes(size) for _ in range(1 << 10)]
         for number in range(len(blocks)):

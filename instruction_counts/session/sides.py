@@ -189,7 +189,8 @@ def find_run(
         if Path(name).is_file():
             _refuse_stored(name, runs)
             return Path(name), build
-    # Not looked for in the store, whose own absence would be reported instead.
+    # Not looked for in the store, whose own absence would be reported instead. A build, behind the
+    # colon, may be called like a path.
     for name, _ in names[-1:]:
         if is_file_name(name):
             kind = "folder" if Path(name).is_dir() else "device or a pipe"

@@ -331,13 +331,16 @@ def test_a_function_is_the_one_that_its_name_means(
     assert expected == found["y"]
 
 
-def test_a_class_without_code_is_that_of_the_newest_cell(tmp_path: Path) -> None:
+def test_a_class_without_code_is_that_of_the_newest_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing in it says where it was defined; a notebook keeps its cells."""
     values = {"dataclasses": dataclasses, "__name__": "__main__"}
     for number, width in enumerate((3, 4)):
         cell = f"@dataclasses.dataclass\nclass Config:\n    width: int = {width}\n"
         name = f"<cell {number}>"
-        linecache.cache[name] = len(cell), None, cell.splitlines(keepends=True), name
+        lines = cell.splitlines(keepends=True)
+        monkeypatch.setitem(linecache.cache, name, (len(cell), None, lines, name))
         exec(compile(cell, name, "exec"), values)  # noqa: S102
     found = made(code_of("", ["Config().width"], values, tmp_path), "y = Config().width")
 
