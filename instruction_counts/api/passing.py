@@ -172,7 +172,7 @@ class _Passed:
             for chain in _needed(source):
                 self.add(chain, getattr(inspect.unwrap(value), "__globals__", scope))
             self.lines.append(source)
-        elif is_definition and value.__qualname__.isidentifier():
+        elif _is_builtin(value) or (is_definition and value.__qualname__.isidentifier()):
             self.imports.append(f"from {value.__module__} import {value.__name__} as {name}")
         elif name in self._together:
             values = self._together[name]
@@ -255,6 +255,13 @@ class _Passed:
 def _is_own(value: Any, scope: Mapping[str, Any]) -> bool:
     """Whether a function or class was defined where its name is: no import finds it."""
     return value.__module__ in {"__main__", scope.get("__name__")}
+
+
+def _is_builtin(value: Any) -> bool:
+    """Whether a function of a module in C is what its name there says, and no bound method."""
+    if not isinstance(value, types.BuiltinFunctionType):
+        return False
+    return getattr(sys.modules.get(value.__module__ or ""), value.__name__, None) is value
 
 
 def _reduced(torch: Any, tensor: Any) -> Any:

@@ -64,7 +64,8 @@ def accept(
     check_writable(path, "")
     with LazyStore(db) as runs:
         found = accept_run(run, path, selection, runs, prune=prune, allow_different=allow_different)
-    console.show(acceptance_document(found, pruned=prune))
+    absent = "dropped" if prune else "kept (--prune drops them)"
+    console.show(acceptance_document(found, absent))
     write_output(path, to_json(found.after))
     console.line(f"Saved: {path} ({plural(len(found.after.cases), 'case')}). Commit it.")
 

@@ -107,8 +107,8 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
             counted[key] = record
             negative += [key.title] * (instructions.per_run < 0)
     for titles, what, remedy in (
-        (failed, "failed", "Measure them again, or exclude them with --only."),
-        (negative, "cost less than the empty loop", "Exclude them with --only."),
+        (failed, "failed", "Measure them again, or leave them out."),
+        (negative, "cost less than the empty loop", "Leave them out."),
     ):
         if titles:
             more = f"; and {len(titles) - _NAMED} more" if len(titles) > _NAMED else ""

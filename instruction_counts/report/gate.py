@@ -173,8 +173,11 @@ def _test(finding: Finding, gate: Gate) -> CaseTest:
     return _named(key, details=said)
 
 
-def acceptance_document(found: Acceptance, *, pruned: bool) -> Document:
-    """What accepting changes in a baseline, case by case, with the reason."""
+def acceptance_document(found: Acceptance, absent: str = "kept") -> Document:
+    """What accepting changes in a baseline, case by case, with the reason.
+
+    ``absent`` says what becomes of cases that are not in the run.
+    """
     before, after = found.before, found.after
     said = [
         (difference, _accepted(difference, found, before.cases.get(difference.key)))
@@ -187,7 +190,7 @@ def acceptance_document(found: Acceptance, *, pruned: bool) -> Document:
     doubts = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
     cases = {
         "Counts kept, as they differ by noise alone": found.kept,
-        f"Not in the run, and {'dropped' if pruned else 'kept (--prune drops them)'}": found.absent,
+        f"Not in the run, and {absent}": found.absent,
         "Not counted in the run, and kept": found.uncounted,
     }
     notes = (f"{text}: {plural(len(keys), 'case')}" for text, keys in cases.items() if keys)

@@ -122,7 +122,7 @@ def _accepted(side: Side, baseline: str) -> Document:
     if not records:
         raise UsageError(f"Nothing was counted for {baseline}.", "pytest -rx shows why.")
     accepted = accept(attrs.evolve(side, records=records), baseline)
-    document = acceptance_document(accepted, pruned=False)
+    document = acceptance_document(accepted)
     others = (Line(f"Not counted: {key.title}") for key in side.records if key not in records)
     number = plural(len(accepted.after.cases), "case")
     saved = Line(f"Saved: {baseline} ({number}). Commit it.")

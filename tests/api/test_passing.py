@@ -249,6 +249,14 @@ def test_what_a_library_defines_is_imported(tmp_path: Path) -> None:
     assert values == passed(tmp_path, **values)
 
 
+def test_a_function_of_c_needs_no_torch_to_be_found(tmp_path: Path) -> None:
+    """It is imported under its own name; the method of an object has none there."""
+    code = code_of("", ["f, g"], {"f": abs, "g": math.sqrt}, tmp_path)
+
+    assert ["from builtins import abs as f", "from math import sqrt as g"] == code.splitlines()
+    assert "load" in code_of("", ["f"], {"f": [1].append}, tmp_path)
+
+
 SCALE = 2
 
 

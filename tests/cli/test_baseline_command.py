@@ -111,7 +111,7 @@ def test_only_what_is_selected_is_accepted(place: Workplace) -> None:
 def test_what_cannot_be_accepted_is_an_error(place: Workplace) -> None:
     """Failed cases, a baseline that cannot be written, and a run in the place of the baseline."""
     assert 1 == place.call("accept", place.baseline, place.run_file({"tight": failed()}))
-    assert "exclude them with --only" in place.shown
+    assert "leave them out" in place.shown
     assert 1 == place.call("accept", place.folder / f"{LONG}.json", place.run_file(BASE))
     assert "cannot be written" in place.shown
     assert 1 == place.call("accept", "last", place.baseline)

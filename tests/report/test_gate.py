@@ -158,7 +158,7 @@ def test_what_is_learnt_of_noise_is_reported_too() -> None:
         for count, spread in ((1_000_000, 0), (1_000_400, 9))
     )
     before = accept(None, base, Selection()).after
-    found = screen(report.acceptance_document(accept(before, new, Selection()), pruned=False))
+    found = screen(report.acceptance_document(accept(before, new, Selection())))
 
     assert "    why  keeps its count; its noise is better known" in found
     assert "Counts kept, as they differ by noise alone: 1 case" in found

@@ -341,6 +341,8 @@ def judge_verified(
     # Layouts move the whole count by as much as it changed, or by more.
     elif steady and min_effect.is_reached(steady, before):
         said = _direction(steady), Reason.STEADY_PART
+        if noise > FAR_BEYOND * before:  # none of memory's: chance, which may move any function
+            said = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
     # What both sides execute is the same, and each function costs what it may cost on either side.
     elif steady is not None and gap <= 0 and checked.program is Program.SAME:
         said = Verdict.SAME, Reason.LAYOUT_FUNCTIONS

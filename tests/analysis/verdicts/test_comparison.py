@@ -63,22 +63,21 @@ def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
 
 @pytest.mark.parametrize(
     ("known", "expected"),
-    [(3, (Reason.STEADY_PART, 51)), (2, (Reason.LAYOUT_ONLY, 600)), (0, (Reason.LAYOUT_ONLY, 600))],
+    [(3, (Reason.STEADY_PART, 51)), (2, (Reason.LAYOUT_ONLY, 30)), (0, (Reason.LAYOUT_ONLY, 30))],
 )
 def test_suspects_are_judged_by_what_was_counted_again(
     known: int, expected: tuple[Reason, int]
 ) -> None:
     """Where whole counts overlap, by functions that are known in each layout; others stay."""
     worse, better = key("worse"), key("better")
-    base = [{worse: 1000 + 400 * n, better: 1000} for n in range(3)]
-    new = [{worse: 2000 - 400 * n, better: 500} for n in range(3)]
+    base = [{worse: 1000 + 20 * n, better: 1000} for n in range(3)]
+    new = [{worse: 1050 - 20 * n, better: 500} for n in range(3)]
     functions = [
         [{worse: costs_of({"relu": cost}), better: costs_of({})}] * known + [{}] * (3 - known)
         for cost in (900, 951)
     ]
-    again = verified(
-        compare(BASE, NEW), base, new, functions=functions if known else ()
-    ).differences
+    comparison = compare(BASE, spending(same=1000, worse=1050, better=500, new=1000))
+    again = verified(comparison, base, new, functions=functions if known else ()).differences
 
     assert {
         "same": (Reason.IDENTICAL, False, 0),

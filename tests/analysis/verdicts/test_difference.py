@@ -312,6 +312,14 @@ def test_what_layouts_move_hides_no_other_change(
     assert (expected, change) == (said(difference), difference.effect)
 
 
+def test_where_counts_range_further_than_memory_moves_any_no_single_function_is_a_change() -> None:
+    """Chance may move each of them."""
+    layouts = Layouts((11_000, 10_030, 9_990), (10_080, 10_020, 10_110), steady_change=51)
+    difference = judge_verified(judged(10_000, 10_040), layouts)
+
+    assert (AMBIGUOUS, 1_010) == (said(difference), difference.noise)
+
+
 # What both sides executed, exact metrics, and wall times
 
 
