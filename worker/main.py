@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib.util
 import itertools
@@ -398,6 +399,11 @@ class Shim:
         # The method cache holds names until others take their places.
         self._clear_method_cache()
 
+    def settle_from(self, window: int) -> None:
+        """Let the library itself do so after that window and later ones of a Python loop."""
+        clear = ctypes.cast(self._clear_method_cache, ctypes.c_void_p)
+        self._library.steady_settle_from(ctypes.c_uint64(window), clear)
+
     def allocate_at(self, size: int, remainder: int, distance: int) -> None:
         """Let the first blocks of a window lie at a remainder of a distance (all in bytes)."""
         self._library.steady_allocate_at(*map(ctypes.c_uint64, (size, remainder, distance)))
@@ -743,6 +749,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         loop: Any = CompiledLoop(case)
     else:
         loop = PythonLoop(case, shim.idle_hooks, emptied=shim.emptied(case))
+        shim.settle_from(len(request["pilot_runs"]))
     pilot, pattern = request["pilot_runs"], request["pattern"]
     runs = [*pilot, 0, *(0 for _ in pattern)]
     lengths = (ctypes.c_uint64 * len(runs))(*runs)
@@ -967,7 +974,9 @@ class PythonLoop:
                 yield (lengths[number], *hooks)
 
         try:
-            self._function(windows(), itertools.repeat)
+            # Called from C, it has a C frame of its own: Callgrind, which starts to look inside it,
+            # would take that of its caller for whatever function was called there last.
+            functools.partial(self._function, windows(), itertools.repeat)()
         except BaseException as error:
             raise MeasurementError(describe(error, self._sources)) from error
 

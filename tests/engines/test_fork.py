@@ -368,6 +368,28 @@ def test_a_count_says_what_it_is_made_of(first: Mapping[str, Outcome], name: str
     assert any("add" in cost.function for cost in functions.costs if "torch_cpu" in cost.library)
 
 
+@pytest.mark.parametrize("name", ["Python", "inherited", "keywords", "backward"])
+def test_what_the_interpreter_does_between_windows_is_no_call(
+    first: Mapping[str, Outcome], name: str
+) -> None:
+    """As many calls in each run, which begin in code that costs something."""
+    functions = first[name].functions
+    assert functions is not None
+    calls = {(call.calls % functions.runs, call.instructions > 0) for call in functions.calls}
+
+    assert {(0, True)} == calls
+    assert all(call.calls >= 0 for call in functions.calls)
+
+
+def test_a_statement_is_executed_by_the_function_that_interprets_it(lab: Lab) -> None:
+    """And by none that was called before; where the interpreter has names."""
+    functions = lab.measure(python("for k in range(40): k * k")).functions
+    assert functions is not None
+    dearest = functions.costs[0].function
+
+    assert "EvalFrame" in dearest or dearest.startswith(("0x", "_TAIL_CALL")), dearest
+
+
 _AT_FORK = """
 import itertools, os
 

@@ -1016,6 +1016,19 @@ void steady_after_window(void (*function)(uint64_t number))
     after_window = function;
 }
 
+void steady_fill_counters(void);
+
+/* From that window on, nothing is left to decide, and the interpreter is settled here: Callgrind
+ * counts calls outside of windows, too, and Python's would not be as many after each. */
+static uint64_t settled_from = UINT64_MAX;
+static unsigned int (*clear_method_cache)(void);
+
+void steady_settle_from(uint64_t window, unsigned int (*clear)(void))
+{
+    settled_from = window;
+    clear_method_cache = clear;
+}
+
 /* Collection goes on as the last thing here, and off as the first thing below. */
 void steady_count_begin(void)
 {
@@ -1032,8 +1045,12 @@ void steady_count_end(void)
     if (counts_window)
         CALLGRIND_TOGGLE_COLLECT;
     keep_window();
-    if (after_window)
+    if (windows > settled_from) {
+        steady_fill_counters();
+        clear_method_cache();
+    } else if (after_window) {
         after_window(windows - 1);
+    }
 }
 
 uint64_t steady_windows(void)
