@@ -32,6 +32,8 @@ class Acceptance:
     """Cases of the file that were selected, and that the run does not have."""
     uncounted: tuple[CaseKey, ...]
     """The same, that the run has without a count: it skipped them, or left them out. They stay."""
+    mixed: tuple[str, ...] = ()
+    """What the file now says of all its cases, though it holds for the accepted ones alone."""
 
 
 def accept(
@@ -58,8 +60,9 @@ def accept(
     uncounted = tuple(key for key in selected if key in side.records and key not in records)
     replaced = {*records, *(absent if prune else ())}
     cases = {key: case for key, case in old.cases.items() if key not in replaced}
-    if cases:
-        _refuse_mixture(old, side, len(cases), allow_different=allow_different)
+    others = len(cases)
+    if others:
+        _refuse_mixture(old, side, others, allow_different=allow_different)
     # Only what was accepted is compared: what was skipped is no case that is missing.
     mine = attrs.evolve(old, cases={key: old.cases[key] for key in selected})
     accepted = attrs.evolve(side, records=records)
@@ -79,8 +82,11 @@ def accept(
             # What layouts moved once, they may move again.
             is_known = was is not None and was.definition_hash == record.definition_hash
             cases[key] = BaselineCase.of(record, [was.noise] if was and is_known else [])
-    after = Baseline(Head.of(side), cases)
-    return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
+    is_same = others and cases == old.cases
+    after = Baseline(old.head if is_same else Head.of(side), cases)
+    other_builds = () if is_same or not others else comparison.disagreements
+    mixed = tuple(found.text for found in other_builds if found.base)
+    return Acceptance(before, after, comparison, tuple(kept), absent, uncounted, mixed)
 
 
 def _kept(was: BaselineCase, record: Record) -> BaselineCase:

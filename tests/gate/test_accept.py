@@ -125,6 +125,18 @@ def test_cases_of_different_builds_are_not_mixed(
     assert (Head.of(new), {"a": 1500}) == (after.head, counts(after))
 
 
+def test_what_stays_is_told_from_what_the_file_now_names() -> None:
+    """Where nothing of the accepted cases changed, it names what it did."""
+    old, elsewhere = first(a=1000, b=2000), {"valgrind": "valgrind-3.24.0"}
+    same, other = (
+        accepted(old, side(cpp("a", outcome=count), **elsewhere)) for count in (1000, 1500)
+    )
+
+    assert (old, ()) == (same.after, same.mixed)
+    assert "valgrind-3.24.0" == other.after.head.valgrind
+    assert [True] == ["valgrind-3.24.0" in text for text in other.mixed]
+
+
 @pytest.mark.parametrize(
     ("code", "count", "noise", "expected"),
     [
