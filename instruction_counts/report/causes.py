@@ -177,7 +177,7 @@ def every_as_values(
     ]
 
 
-def why(parts: Iterable[str]) -> tuple[Line, ...]:
+def why(parts: Iterable[str], *, clipped: bool = True) -> tuple[Line, ...]:
     """What is said below a case, in one line; nothing where nothing is known."""
     said = "; ".join(part for part in parts if part)
-    return (Line(f"why  {said}", Role.DIM, indent=4, clipped=True),) if said else ()
+    return (Line(f"why  {said}", Role.DIM, indent=4, clipped=clipped),) if said else ()

@@ -242,7 +242,7 @@ def cases_table(
         Row(
             [column.of(case) for column in _COLUMNS],
             name_of(case.key),
-            causes.why(said),
+            causes.why(said, clipped=case.verdict is not Verdict.FAILED),
             indent=2,
             details=tuple(details(case)),
         )
