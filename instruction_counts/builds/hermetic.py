@@ -86,10 +86,13 @@ def c_compiler(variables: Mapping[str, str]) -> str:
 @cache
 def without_aslr() -> tuple[str, ...]:
     """The command prefix that turns address randomisation off; empty where that is refused."""
-    setarch = shutil.which("setarch")
+    path = os.pathsep.join(filter(None, (os.environ.get("PATH"), _PATH)))
+    setarch = shutil.which("setarch", path=path)
     if setarch is None:
         return ()
-    tried = subprocess.run([setarch, "-R", "true"], capture_output=True, check=False)
+    tried = subprocess.run(
+        [setarch, "-R", "true"], env={"PATH": path}, capture_output=True, check=False
+    )
     return (setarch, "-R") if tried.returncode == 0 else ()
 
 

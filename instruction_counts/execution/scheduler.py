@@ -6,6 +6,7 @@ How long a case takes is known from the last time it ran on this machine.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import queue
@@ -20,6 +21,7 @@ import tenacity
 from multiprocess.pool import ThreadPool
 
 from instruction_counts.core.types import Language
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Event, Finished, Started
@@ -124,6 +126,11 @@ def execute(
 def _threads(number: int) -> ThreadPool:
     try:
         return ThreadPool(number)
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.EACCES, errno.EROFS}:
+            raise
+        remedy = "Mount it, and let this user write to it."
+        raise UsageError(f"locks need /dev/shm: {error.strerror}", remedy) from error
     except AttributeError as error:
         # It cannot end the threads that it has where one does not start, and hides why.
         raise error.__context__ or error from None

@@ -167,9 +167,19 @@ def sweep() -> None:
 
 
 def _root() -> str:
-    """Where private folders lie: whatever TMPDIR says, /tmp, if that can be written to."""
-    is_usable = os.access("/tmp", os.W_OK | os.X_OK)  # noqa: S108 - private folders
-    return "/tmp" if is_usable else tempfile.gettempdir()  # noqa: S108
+    """Where private folders lie: whatever TMPDIR says, /tmp, if libraries can be loaded there."""
+    usual = "/tmp"  # noqa: S108 - private folders
+    if os.access(usual, os.W_OK | os.X_OK) and not _forbids_code(usual):
+        return usual
+    folder = tempfile.gettempdir()
+    if _forbids_code(folder):
+        problem = f"no library can be loaded from {folder}: it is mounted noexec"
+        raise UsageError(problem, "Set TMPDIR to a folder where that is allowed.")
+    return folder
+
+
+def _forbids_code(folder: str) -> bool:
+    return bool(os.statvfs(folder).f_flag & os.ST_NOEXEC)
 
 
 def _locked(path: Path) -> int:

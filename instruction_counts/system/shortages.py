@@ -19,6 +19,13 @@ _REMEDIES = {
 }
 
 
+_OF_PYTHON = {
+    "start new thread": ("no further thread can be started", _REMEDIES[errno.EAGAIN]),
+    "home directory": ("this user has no home", "Set HOME to a folder of your own."),
+}
+"""By words of a RuntimeError."""
+
+
 def shortage_in(text: str) -> tuple[str, str]:
     """What another program says that the machine is short of, with the remedy; or two empty."""
     known = ((os.strerror(number), remedy) for number, remedy in _REMEDIES.items())
@@ -29,8 +36,9 @@ def shortage(error: BaseException) -> UsageError | None:
     """The error for the user where the machine is short of something; None for all else."""
     if isinstance(error, MemoryError):
         return UsageError("there is not enough memory", _REMEDIES[errno.ENOMEM])
-    if isinstance(error, RuntimeError) and "start new thread" in str(error):
-        return UsageError("no further thread can be started", _REMEDIES[errno.EAGAIN])
+    if isinstance(error, RuntimeError):
+        known = (said for words, said in _OF_PYTHON.items() if words in str(error))
+        return next((UsageError(*said) for said in known), None)
     if isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
         problem = f"{error.object} cannot be named in the locale's encoding, {error.encoding}"
         return UsageError(problem, "Set PYTHONUTF8=1, or a locale with UTF-8: LC_ALL=C.UTF-8")

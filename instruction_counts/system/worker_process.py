@@ -218,8 +218,10 @@ class WorkerProcess:
 
 
 def _not_started(program: str, code: int | None) -> WorkerError:
-    reason = f"{program} does not start: {os.strerror(code or 0)}"
-    return WorkerError(Failure(FailureKind.EXIT, reason))
+    reason = os.strerror(code or 0)
+    remedy = shortage_in(reason)[1]
+    message = f"{program} does not start: {reason}{remedy and f'. {remedy}'}"
+    return WorkerError(Failure(FailureKind.EXIT, message))
 
 
 def _file_of(environment: Mapping[str, str]) -> int:
@@ -273,7 +275,8 @@ def ending(returncode: int | None, output: str) -> Failure:
     elif returncode < 0:
         names = {number.value: number.name for number in signal.Signals}
         name = names.get(-returncode, f"signal {-returncode}")
-        kind, message = FailureKind.SIGNAL, f"the process was killed by {name}"
+        by_whom = " (is memory short?)" if name == "SIGKILL" else ""
+        kind, message = FailureKind.SIGNAL, f"the process was killed by {name}{by_whom}"
     else:
         words, remedy = shortage_in(output) if returncode else ("", "")
         reason = f": {words}. {remedy}" if words else ""

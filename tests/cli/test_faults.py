@@ -37,6 +37,16 @@ mount -t tmpfs -o size=64k tmpfs /dev/shm
 head -c 1000000 /dev/zero > /dev/shm/full 2> /dev/null
 exec "$@"
 """
+READ_ONLY_SHM = """
+mount -t tmpfs -o ro tmpfs /dev/shm
+exec "$@"
+"""
+NOEXEC_TMP = """
+mount --bind "$ROOT" /mnt
+mount -t tmpfs -o noexec tmpfs /tmp
+cd /mnt
+exec "$@"
+"""
 FULL_TMP = """
 mount --bind "$ROOT" /mnt
 mount -t tmpfs -o nr_inodes=1 tmpfs /tmp
@@ -154,6 +164,18 @@ NO_PROCESS = (
             marks=pytest.mark.slow,
         ),
         pytest.param(
+            after(READ_ONLY_SHM),
+            TIMED,
+            r"^locks need /dev/shm: Read-only file system\n  Mount it, and let this user write.*",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            after(NOEXEC_TMP),
+            TIMED,
+            r"^no library can be loaded from /tmp: .*\n  Set TMPDIR to a folder .*",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             after(FULL_TMP),
             TIMED,
             r"^No space left on device: /tmp/instruction-counts\..*\n.*df -h /tmp.*",
@@ -173,7 +195,8 @@ NO_PROCESS = (
         (homeless, ["cache", "show"], r"^the folder /proc/\..*\n.*INSTRUCTION_COUNTS_CACHE.*"),
     ],
     ids=[
-        *("full shared memory", "full temporary files"),
+        *("full shared memory", "read-only shared memory"),
+        *("temporary files that cannot be executed", "full temporary files"),
         *("1 process", "2 processes", "3 processes", "4 processes", "4 processes of servers"),
         *("no data folder", "no cache folder"),
     ],

@@ -56,7 +56,7 @@ CRASHES = {
     "good": ("x = 1", ""),
     "killed": (
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-        "the process was killed by SIGKILL",
+        "the process was killed by SIGKILL (is memory short?)",
     ),
     "exit": ("import os; os._exit(3)", "the process ended with exit code 3"),
     "raises": (

@@ -28,11 +28,15 @@ def from_system(number: int, *names: str | None) -> OSError:
             *("there is no folder for temporary files", "TMPDIR"),
         ),
         (
+            RuntimeError("could not determine the home directory for '~/.local'"),
+            *("this user has no home", "HOME"),
+        ),
+        (
             UnicodeEncodeError("ascii", "/é", 1, 2, "ordinal not in range(128)"),
             *("/é cannot be named in the locale's encoding, ascii", "PYTHONUTF8=1"),
         ),
     ],
-    ids=["file", "process", "thread", "descriptors", "memory", "no folder", "locale"],
+    ids=["file", "process", "thread", "descriptors", "memory", "no folder", "no home", "locale"],
 )
 def test_what_is_short_is_named(error: BaseException, message: str, remedy: str) -> None:
     """With what helps against it."""

@@ -150,7 +150,7 @@ ENDED = "the process ended with exit code"
         *(
             (f"os.kill(os.getpid(), {number})", FailureKind.SIGNAL, said, "")
             for number, said in (
-                (9, "the process was killed by SIGKILL"),
+                (9, "the process was killed by SIGKILL (is memory short?)"),
                 (60, "the process was killed by signal 60"),
             )
         ),

@@ -240,9 +240,9 @@ def test_why_a_server_is_started_again_is_told(hold: HOLD) -> None:
     place = hold()
     run(place, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(1000)")
 
-    assert ["killed by SIGKILL"] == [
-        notice[-17:] for notice in asked(place, "warm_up")["notices"][:1]
-    ]
+    first, *_ = asked(place, "warm_up")["notices"]
+
+    assert "killed by SIGKILL" in first
 
 
 def test_what_nobody_uses_ends_when_memory_gets_short(hold: HOLD) -> None:
