@@ -270,9 +270,14 @@ class ForkEngine:
         except OSError as error:
             failure = Failure(FailureKind.EXIT, str(error))
         except ServerStartError as error:
-            failure = Failure(FailureKind.REFUSED, f"the server does not start: {error}")
-            self._start_failure = failure
+            message = f"the server does not start{self._hint()}: {error}"
+            failure = self._start_failure = Failure(FailureKind.REFUSED, message)
         return Outcome.failed(failure)
+
+    def _hint(self) -> str:
+        """What to try, of what a build asks for that may be the cause."""
+        preloads = self._facts.build.env.get("LD_PRELOAD") and self._profile.allocator == "steady"
+        return " (if LD_PRELOAD is an allocator: --allocator system)" if preloads else ""
 
     def _needs_of(self, order: WorkOrder) -> _Needs:
         """What servers an order needs; some builds have no other than those of CUDA."""

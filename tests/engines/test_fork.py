@@ -45,6 +45,7 @@ from instruction_counts.session.selftest import Condition, counted
 from instruction_counts.system.cache import VARIABLE, Cache
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 from tests.cores import MACHINE, lent
+from tests.engines.compiled_c import compile_c
 from tests.fakes import FACTS
 from tests.process import executable
 from tests.real import NEEDS_VALGRIND_AND_COMPILER, cache_with_shared_headers
@@ -738,6 +739,17 @@ def test_a_case_that_deletes_its_folder_fails_alone(lab: Lab) -> None:
     assert before == lab.count(CASES_BY_NAME["TorchScript"])
 
 
+ENDS_BESIDE_OURS = """
+#include <stdlib.h>
+#include <string.h>
+__attribute__((constructor)) static void begin(void)
+{
+    if (strstr(getenv("LD_PRELOAD"), "steady.so"))
+        abort();
+}
+"""
+
+
 @pytest.mark.faults
 def test_no_server_of_a_build_that_changed_is_started(lab: Lab, tmp_path: Path) -> None:
     """It would import something else."""
@@ -753,6 +765,22 @@ def test_no_server_of_a_build_that_changed_is_started(lab: Lab, tmp_path: Path) 
         "the server does not start: files of the build changed during the run: "
         f"{tmp_path / 'linear.py'}" == failure.message
     )
+
+
+@pytest.mark.faults
+def test_a_build_that_preloads_another_allocator_is_told_what_helps(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Two in one process may end it."""
+    code, library = tmp_path / "other.c", tmp_path / "other.so"
+    code.write_text(ENDS_BESIDE_OURS)
+    compile_c("-shared", "-fPIC", "-o", library, code)
+    build = attrs.evolve(lab.facts.build, env={"LD_PRELOAD": str(library)})
+    facts = attrs.evolve(lab.facts, build=build)
+    with contextlib.closing(make_engine(facts, lab.cache, [])) as engine:
+        failure = failure_of(measured(engine, CASES_BY_NAME["Python"]))
+
+    assert "--allocator system): the process was killed by SIGABRT" in failure.message
 
 
 # Other profiles and machines
