@@ -16,13 +16,13 @@
   }
 
   // Headings stand above the rows of a group; where these are sorted or filtered, each says its path.
-  const headings = ".row.strong:not([id])";
+  const headings = ".row.strong:not([data-case])";
   function flatten(table, flat) {
     if (!one(headings, table)) return;
     for (const row of all(".row", table)) {
       const cell = row.cells[0], name = (one("button, a", cell) ?? cell).firstChild;
       cell.dataset.leaf ??= name.data;
-      name.data = flat && row.id || cell.dataset.leaf;
+      name.data = flat && row.dataset.case || cell.dataset.leaf;
       cell.classList.toggle("path", flat);
       if (row.matches(headings)) row.hidden = flat;
     }
