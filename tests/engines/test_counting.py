@@ -98,9 +98,12 @@ def test_of_first_runs_the_least_counts_whole(tmp_path: Path) -> None:
 
 
 def test_first_runs_that_agree_are_exact(tmp_path: Path) -> None:
-    """To the instruction."""
-    found = evaluate_once(write(totals((1, 100), (1, 100), (1, 100)), tmp_path), tmp_path)
+    """To the instruction; of calls only what they cost is known."""
+    (first, *others) = totals((1, 100), (1, 100), (1, 100))
+    first = attrs.evolve(first, calls={(LOOP, ADD): (500, 70)})
+    found = evaluate_once(write([first, *others], tmp_path), tmp_path)
 
+    assert [(0, 70)] == [(call.calls, call.instructions) for call in found.functions.calls]
     assert found.instructions.exact is True
     assert [100, 100, 100] == [window.instructions for window in found.instructions.windows]
 

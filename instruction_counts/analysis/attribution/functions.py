@@ -198,7 +198,7 @@ def _calls(before: _Spent, after: _Spent, amount: _AmountOf) -> tuple[CallerChan
     rows = []
     for called in {**after.calls, **before.calls}:
         (base_calls, less), (new_calls, more) = (
-            side.calls.get(called, (side.no_calls, side.no_calls)) for side in (before, after)
+            side.calls.get(called, (side.no_calls, side.no_cost)) for side in (before, after)
         )
         known = [spent for spent in (less, more) if spent is not None]
         caller, key = called
@@ -220,10 +220,12 @@ class _Spent:
     costs: Mapping[FunctionKey, int]
     entered: Mapping[FunctionKey, int]
     """How many calls go into a function."""
-    calls: Mapping[tuple[FunctionKey, FunctionKey], tuple[int, int]]
+    calls: Mapping[tuple[FunctionKey, FunctionKey], tuple[int | None, int]]
     """How many, with their instructions, by caller and what it calls."""
     no_calls: int | None = 0
-    """What is known of other calls: None where calls were not stored, though there were any."""
+    """How many others there are: None where that is not known."""
+    no_cost: int | None = 0
+    """Their instructions: None where calls were not stored, though there were any."""
 
     @classmethod
     def of(
@@ -248,7 +250,11 @@ class _Spent:
             entered[key] += call.calls * factor
             number, spent = calls.get((caller, key), (0, 0))
             calls[caller, key] = number + call.calls * factor, spent + call.instructions * factor
-        return cls(exclusive, entered, calls, 0 if calls or not exclusive else None)
+        no_cost = 0 if calls or not exclusive else None
+        if any(number for number, _ in calls.values()):
+            return cls(exclusive, entered, calls, no_cost, no_cost)
+        uncounted = {called: (None, spent) for called, (_, spent) in calls.items()}
+        return cls(exclusive, {}, uncounted, None if exclusive else 0, no_cost)
 
 
 @functools.lru_cache(maxsize=32_768)

@@ -146,6 +146,15 @@ def test_callers_of_a_function_below_itself_are_not_told() -> None:
     assert [] == callers(found, "eval")
 
 
+def test_calls_of_a_first_run_are_unknown_and_what_they_cost_is_not() -> None:
+    """Who calls what is known, too."""
+    sides = (costs_of({"f": own, "g": 1}, [("g", "f", 0, own)]) for own in (5, 6))
+    found = difference(*sides)
+
+    assert {(None, None)} == {(each.base_calls, each.new_calls) for each in found.functions}
+    assert [(5, 6, None)] == [(call.base, call.new, call.new_calls) for call in found.calls]
+
+
 def test_calls_are_unknown_where_they_were_not_stored() -> None:
     """A caller of one side alone would look as if it were new."""
     base, new = costs_of({"f": 5, "g": 1}), costs_of({"f": 6, "g": 1}, [("g", "f", 1, 6)])
