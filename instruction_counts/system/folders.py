@@ -127,7 +127,7 @@ class WorkFolder:
 
     def __init__(self, root: Path | None = None) -> None:
         for number in itertools.count():
-            self.path = (root or Path(_root())) / f"{_WORK_PREFIX}{number:08}"
+            self.path = (root or _root_of_work()) / f"{_WORK_PREFIX}{number:08}"
             with contextlib.suppress(FileExistsError):
                 self.path.mkdir(mode=0o700)
                 # Until it is locked, another process may sweep it, and a third one take the name.
@@ -152,7 +152,7 @@ class WorkFolder:
 
 def sweep() -> None:
     """Remove the folders of this user that killed processes left behind."""
-    for path in Path(_root()).iterdir():
+    for path in _root_of_work().iterdir():
         if not _WORK_FOLDER.fullmatch(path.name):
             continue
         with contextlib.suppress(OSError):  # it is in use, another user's, or gone by now
@@ -167,19 +167,18 @@ def sweep() -> None:
 
 
 def _root() -> str:
-    """Where private folders lie: whatever TMPDIR says, /tmp, if libraries can be loaded there."""
-    usual = "/tmp"  # noqa: S108 - private folders
-    if os.access(usual, os.W_OK | os.X_OK) and not _forbids_code(usual):
-        return usual
-    folder = tempfile.gettempdir()
-    if _forbids_code(folder):
-        problem = f"no library can be loaded from {folder}: it is mounted noexec"
-        raise UsageError(problem, "Set TMPDIR to a folder where that is allowed.")
-    return folder
+    """Where private folders lie: whatever TMPDIR says, /tmp, if that can be written to."""
+    is_usable = os.access("/tmp", os.W_OK | os.X_OK)  # noqa: S108 - private folders
+    return "/tmp" if is_usable else tempfile.gettempdir()  # noqa: S108
 
 
-def _forbids_code(folder: str) -> bool:
-    return bool(os.statvfs(folder).f_flag & os.ST_NOEXEC)
+def _root_of_work() -> Path:
+    """The same for those from which libraries are loaded."""
+    for folder in (_root(), tempfile.gettempdir()):
+        if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+            return Path(folder)
+    problem = f"no library can be loaded from {folder}: it is mounted noexec"
+    raise UsageError(problem, "Set TMPDIR to a folder where that is allowed.")
 
 
 def _locked(path: Path) -> int:
