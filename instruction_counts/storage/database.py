@@ -350,11 +350,18 @@ def _is_empty(path: Path) -> bool:
 
 
 def _make_file(path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
+    """Make an empty database, which is whole once it is there: SQLite does not wait for readers."""
+    place = path.resolve()
+    made = place.with_name(f".{place.name}.new")
+    made.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(made)) as connection:
         # The file shrinks by what is deleted.
         connection.execute("PRAGMA auto_vacuum = FULL")
         # Readers do not wait for a writer, and a commit is one write.
         connection.execute("PRAGMA journal_mode = WAL")
+    if place.exists():
+        made.chmod(place.stat().st_mode)
+    made.replace(place)
 
 
 def _place_of(path: Path) -> tuple[int, int] | None:

@@ -51,6 +51,19 @@ def test_the_users_own_database_is_in_a_private_folder(
     assert 0o700 == stat.S_IMODE(folder.stat().st_mode)
 
 
+def test_a_file_is_whole_once_it_is_there(tmp_path: Path) -> None:
+    """Who opens it meanwhile keeps nobody from making it; an empty one says who may read it."""
+    path, link = tmp_path / "runs.db", tmp_path / "link.db"
+    path.touch(mode=0o600)
+    link.symlink_to(path)
+    with Store(link), contextlib.closing(sqlite3.connect(path)) as connection:
+        assert ("wal",) == connection.execute("PRAGMA journal_mode").fetchone()
+
+    assert 0o600 == stat.S_IMODE(path.stat().st_mode)
+    assert link.is_symlink()
+    assert not list(tmp_path.glob("*.new"))
+
+
 @pytest.mark.parametrize("name", ["a b.db", "a%20b.db", "é?x=1#2.db", "runs", "\udcff.db"])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_file_may_have_any_name(tmp_path: Path, name: str, *, is_there: bool) -> None:
