@@ -247,7 +247,6 @@ class Hiding:
 def test_what_another_name_of_the_type_hides_is_among_the_look_ups() -> None:
     """If code that runs uses it: the table has the later one alone."""
     candidates = [sys.intern(f"hiding_{number}") for number in range(20_000)]
-    lookups = Lookups()
     for one in candidates[1:4]:
         other = next(
             name for name in candidates if name != one and (id(name) ^ id(one)) >> 3 & 4095 == 0

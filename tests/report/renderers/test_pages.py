@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from instruction_counts.cli.publish_command import publish_to
+from instruction_counts.core.types import AutogradMode
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.renderers import html
@@ -178,6 +179,18 @@ def test_a_case_is_found_by_its_group(page_of_run: Any) -> None:
     assert "1 of 3 rows" == page_of_run.inner_text("#matches")
     page_of_run.fill("#filter", "")
     assert ["ok", "add", "mul", "other", "add"] == names.all_inner_texts()
+
+
+def test_a_case_is_found_by_its_whole_name(open_path: Any, tmp_path: Path) -> None:
+    """Of which its row shows what the one above it does not."""
+    modes = ({"autograd": mode} for mode in AutogradMode if mode is not AutogradMode.EXPLICIT)
+    run = make_run(*(make_record("add", outcome=counted(100), **each) for each in modes))
+    path = tmp_path / "run.html"
+    path.write_text(html.render(run_document(run)))
+    page = open_path(path, "#filter").page
+    page.fill("#filter", "add backward")
+
+    assert "1 of 2 rows" == page.inner_text("#matches")
 
 
 def test_cases_that_are_sorted_say_their_group(page_of_run: Any) -> None:

@@ -72,7 +72,7 @@
     const rows = all("section > .scroll .row, section > details > .scroll .row")
       .filter((row) => !row.closest(".details") && !row.matches(headings));
     for (const row of rows) {
-      const text = `${row.id} ${row.textContent}`.toLowerCase();
+      const text = `${row.dataset.case ?? ""} ${row.textContent}`.toLowerCase();
       const fits = words.every((word) => text.includes(word));
       row.hidden = !fits;
       shown += fits;
