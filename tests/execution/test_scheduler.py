@@ -214,11 +214,21 @@ def test_what_needs_too_many_cores_is_refused(cores: tuple[int, ...], too_wide: 
 @pytest.mark.parametrize("answer", [OK, failed(), failed(FailureKind.TIMEOUT)])
 def test_folders_are_private_empty_at_first_and_gone_afterwards(answer: Outcome) -> None:
     """Other users see nothing of a case; another try finds nothing of the one before."""
-    engine = FakeEngine({LABEL: [failed(FailureKind.EXIT), answer]})
-    run([make_order(*LABEL, retries=1)], engine)
+    script = {LABEL: [failed(FailureKind.EXIT), answer]}
+    with contextlib.ExitStack() as stack:
+        opened: list[int] = []
+
+        def hold(_: WorkOrder) -> None:
+            opened.append(os.open(engine.calls[-1].folder, os.O_RDONLY))
+            stack.callback(os.close, opened[-1])
+
+        engine = FakeEngine(script, during=hold)
+        run([make_order(*LABEL, retries=1)], engine)
+        # Another process may have made one of the same name since.
+        links = [os.fstat(folder).st_nlink for folder in opened]
 
     assert [(0o700, ())] * 2 == [(call.folder_mode, call.folder_content) for call in engine.calls]
-    assert [] == [call.folder for call in engine.calls if os.path.lexists(call.folder)]
+    assert [0, 0] == links
 
 
 NO_ROOM_FOR_THREADS = """
