@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -64,12 +65,12 @@ def find_compiler(build: Build) -> CppCompiler:
     return _described(_found("g++", path) or _found("c++", path), path)
 
 
-def printed(command: list[str]) -> str:
+def printed(command: list[str], variables: Mapping[str, str] = os.environ) -> str:
     """What a command prints, in English; empty where it cannot be run."""
     try:
         done = subprocess.run(
             command,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**variables, "LC_ALL": "C"},
             capture_output=True,
             text=True,
             errors="replace",
@@ -81,9 +82,9 @@ def printed(command: list[str]) -> str:
     return done.stdout
 
 
-def first_line(command: list[str]) -> str:
+def first_line(command: list[str], variables: Mapping[str, str] = os.environ) -> str:
     """The first line of that."""
-    return (printed(command).splitlines() or [""])[0].strip()
+    return (printed(command, variables).splitlines() or [""])[0].strip()
 
 
 def _described(compiler: str, path: str) -> CppCompiler:

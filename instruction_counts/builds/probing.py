@@ -99,11 +99,11 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     )
     if answer["status"] != "ok":
         raise _undescribed(build, interpreter, answer["failure"])
-    compiler, valgrind = find_compiler(build), find_valgrind(build)
+    compiler = find_compiler(build)
     fingerprint = Fingerprint(
         **answer["fingerprint"],
         cpu=_cpu_model(),
-        valgrind=first_line([valgrind, "--version"]) if valgrind else "",
+        valgrind=valgrind_version(build),
         compiler=compiler.version,
         aslr_off=bool(without_aslr()),
         profile_version=PROFILE_VERSION,
@@ -124,9 +124,14 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     )
 
 
-def find_valgrind(build: Build) -> str:
-    """The Valgrind that processes of ``build`` find on their PATH; empty where there is none."""
-    return shutil.which("valgrind", path=environment(build)["PATH"]) or ""
+def valgrind_version(build: Build) -> str:
+    """What the Valgrind of measured processes of ``build`` calls itself; empty where none starts.
+
+    It is asked as they start it: VALGRIND_LIB or VALGRIND_OPTS of the caller do not reach them.
+    """
+    variables = environment(build)
+    valgrind = shutil.which("valgrind", path=variables["PATH"])
+    return first_line([valgrind, "--version"], variables) if valgrind else ""
 
 
 def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> BuildError:

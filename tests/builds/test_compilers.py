@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.builds.compilers import CppCompiler, find_compiler, first_line
-from instruction_counts.builds.probing import find_valgrind
+from instruction_counts.builds.probing import valgrind_version
 from instruction_counts.domain.build import Build
 from tests.process import executable
 
@@ -89,9 +89,20 @@ def test_a_clang_is_known_with_what_it_takes_from_others(folder: Path) -> None:
     assert expected == found(folder)
 
 
-def test_a_tool_is_known_by_its_first_line(folder: Path) -> None:
+def test_a_tool_is_known_by_its_first_line() -> None:
     """Empty where it says nothing or is absent."""
     commands = ["printf", "a\\nb\\n"], ["true"], ["/nowhere/tool"]
 
     assert ["a", "", ""] == [*map(first_line, commands)]
-    assert "" == find_valgrind(Build("b", sys.executable, env={"PATH": str(folder)}))
+
+
+def test_valgrind_is_asked_as_measured_processes_start_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """VALGRIND_LIB of the caller, which may be another Valgrind's, does not reach them."""
+    monkeypatch.setenv("VALGRIND_LIB", "/nowhere")
+    build = Build("b", sys.executable, env={"PATH": str(folder)})
+    absent = valgrind_version(build)
+    executable(folder / "valgrind", 'echo "valgrind-3.19.0$VALGRIND_LIB"')
+
+    assert ["", "valgrind-3.19.0"] == [absent, valgrind_version(build)]

@@ -21,10 +21,10 @@ import cattrs
 from filelock import FileLock
 
 import instruction_counts
-from instruction_counts.builds.compilers import find_compiler, first_line
+from instruction_counts.builds.compilers import find_compiler
 from instruction_counts.builds.files import files_of
 from instruction_counts.builds.lock_files import mark_used
-from instruction_counts.builds.probing import BuildFacts, find_valgrind, probe
+from instruction_counts.builds.probing import BuildFacts, probe, valgrind_version
 from instruction_counts.core.runtimes import needed_names
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Failure, FailureKind
@@ -305,9 +305,9 @@ def _known(build: Build) -> BuildFacts | None:
     if not facts.has.keys() >= {*needed_names()}:  # a runtime is registered that was not
         return None
     files = files_of(facts.interpreter, facts.torch_root, facts.library_paths)
-    valgrind = find_valgrind(build)
-    version = first_line([valgrind, "--version"]) if valgrind else ""
-    if channel.digest_of(files) != hello["files"] or version != facts.fingerprint.valgrind:
+    if channel.digest_of(files) != hello["files"]:
+        return None
+    if valgrind_version(build) != facts.fingerprint.valgrind:
         return None
     # Servers have nothing of the compiler, which may be another one for each command.
     fingerprint = attrs.evolve(facts.fingerprint, compiler=compiler.version)
