@@ -195,6 +195,22 @@ def test_a_count_is_exact_if_all_windows_agree(
     assert exact is not bool(instructions.varying)
 
 
+@pytest.mark.parametrize("unit", sorted({unit for _, _, unit in SCHEDULE}))
+@pytest.mark.parametrize(("period", "heavy"), [(p, k) for p in range(2, 7) for k in range(p)])
+def test_a_count_is_not_exact_where_iterations_take_turns(
+    unit: int, period: int, heavy: int
+) -> None:
+    """One of every two to six may cost more; or the count is what they cost on average."""
+    windows, begin = [], 0
+    for runs in (factor * unit for factor in PATTERN):
+        iterations = range(begin, begin + runs)
+        windows.append((runs, 1000 + sum(600 for i in iterations if i % period == heavy)))
+        begin += runs
+    instructions = counted(*totals(*windows)).instructions
+
+    assert not instructions.exact or 600 // period == instructions.per_run
+
+
 @pytest.mark.parametrize("noisy", [2, 3])
 def test_functions_that_vary_are_named(noisy: int) -> None:
     """In whichever windows they do: the three with the largest difference, largest first."""
