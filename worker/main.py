@@ -914,6 +914,25 @@ class CodeSeen:
             self.add(frame.f_code)
 
 
+def _indented(code: str, columns: int) -> str:
+    """``code`` as a block; of a string over several lines, which is what it is, the first moves."""
+    margin = " " * columns
+    if not any(mark in code for mark in ("'''", '"""', "\\\n")):
+        return textwrap.indent(code, margin)
+    import ast
+
+    kept: Set[int] = set()
+    with contextlib.suppress(SyntaxError):  # it is raised where the case is compiled
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, (ast.Constant, ast.JoinedStr)):
+                kept.update(range(node.lineno, node.end_lineno or 0))  # all but its first line
+    lines = code.split("\n")
+    return "\n".join(
+        line if number in kept or not line.strip() else margin + line
+        for number, line in enumerate(lines)
+    )
+
+
 class PythonLoop:
     """A Python case: one function that runs the setup, then windows of the loop, as timeit does."""
 
@@ -925,8 +944,8 @@ class PythonLoop:
         pausing: bool = False,
         emptied: Sequence[str] = (),
     ) -> None:
-        setup = textwrap.indent(case["setup"] or "pass", " " * 4)
-        stmt = textwrap.indent(case["stmt"], " " * 12)
+        setup = _indented(case["setup"] or "pass", 4)
+        stmt = _indented(case["stmt"], 12)
         after = [*("%s = None" % name for name in emptied), *(["yield"] if pausing else [])]
         lines = "".join("        %s\n" % line for line in after)
         text = _LOOP.format(setup=setup, stmt=stmt, after=lines)

@@ -173,6 +173,23 @@ def test_a_loop_runs_the_setup_and_then_its_windows() -> None:
     assert ["setup", *(event for run in runs for event in ("begin", *run, "end"))] == events
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('"""a\n  b\n\nc"""', "a\n  b\n\nc"),
+        ("f'''a\n{1 +\n 1}'''", "a\n2"),
+        ("'a\\\n b'", "a b"),
+        ("('a'\n'''b\n''')", "ab\n"),
+    ],
+)
+def test_strings_of_several_lines_are_what_they_are(text: str, value: str) -> None:
+    """The code around them becomes a block; they do not."""
+    stmt = f"if True:\n  happens({text})\n  happens('end')"
+    _, events = run_loop(stmt, f"x = {text}; happens(x)\nif x:\n    happens(x)", (1,))
+
+    assert [value, value, "begin", value, "end", "end"] == events
+
+
 def test_a_window_may_decide_how_long_the_next_one_is() -> None:
     """Lengths are read when they are due."""
     lengths, seen = [1, 1], list[int]()
