@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,5 +129,8 @@ class _LiveProgress:
 def _rich(*, stderr: bool) -> Any:
     from instruction_counts.report.renderers.terminal import TerminalConsole  # noqa: PLC0415 - start-up
 
+    # A width of no columns is none for everyone else, and one that nothing fits for rich.
+    no_columns = os.environ.get("COLUMNS") == "0"
+    width = shutil.get_terminal_size().columns if no_columns else None
     # Code holds texts like ``:b:``, which must not become pictures; a notebook shows the same text.
-    return TerminalConsole(stderr=stderr, emoji=False, force_jupyter=False)
+    return TerminalConsole(stderr=stderr, width=width, emoji=False, force_jupyter=False)

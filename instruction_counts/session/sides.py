@@ -193,7 +193,7 @@ def find_run(
     # colon, may be called like a path.
     for name, _ in names[-1:]:
         if is_file_name(name):
-            kind = "folder" if Path(name).is_dir() else "device or a pipe"
+            kind = "folder without bin/python" if Path(name).is_dir() else "device or a pipe"
             is_there = Path(name).exists()
             problem = f"{name} is a {kind}, and no file" if is_there else f"there is no file {name}"
             raise UsageError(problem, "Write one:", "run --output FILE.json")

@@ -106,6 +106,7 @@ def _taken_out() -> dict[str, ModuleType]:
 def _run(name: str) -> ModuleType:
     is_file = name.endswith(".py") or "/" in name
     streams = sys.stdout, sys.stderr  # which this program still needs, whatever the file does
+    sys.stdout = sys.stderr  # what it prints is no part of a result
     try:
         return _run_file(Path(name)) if is_file else importlib.import_module(name)
     except (DefinitionError, UsageError, KeyboardInterrupt):

@@ -39,7 +39,8 @@ def _groups_of(asked: Statements) -> dict[Label, GroupedBenchmark]:
     """The definition of each statement, by its label."""
     found: dict[Label, GroupedBenchmark] = {}
     for stmt in asked.stmts:
-        if not stmt.strip():
+        lines = [line.strip() for line in stmt.splitlines()]
+        if all(not line or line.startswith("#") for line in lines):
             raise UsageError("a statement is empty", "Give its code:", 'time "x + y"')
         title = _title(stmt)
         numbered = (f"{title} ({number})" for number in itertools.count(2))

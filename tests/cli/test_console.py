@@ -51,6 +51,17 @@ def test_progress_on_a_terminal_is_a_line_in_its_place(monkeypatch: pytest.Monke
     assert "1 case " in on_terminal(monkeypatch, 200, total=1)
 
 
+@pytest.mark.parametrize("columns", ["0", "120"])
+def test_what_is_shown_is_lost_in_no_width(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str
+) -> None:
+    """A width of no columns is none: as if it were not set."""
+    monkeypatch.setenv("COLUMNS", columns)
+    console.line("a result")
+
+    assert "a result\n" == capsys.readouterr().out
+
+
 def test_a_narrow_terminal_cuts_the_name_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing else of the line."""
     shown = on_terminal(monkeypatch, 80, make_order("Top", "a long name " * 10))

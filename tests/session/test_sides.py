@@ -147,7 +147,10 @@ def test_what_is_not_there_is_named_without_a_store(text: str, none: LazyStore) 
 
 def test_a_place_that_is_no_file_is_called_what_it_is(tmp_path: Path, none: LazyStore) -> None:
     """It is there, and to say that it is not would be wrong."""
-    for path, kind in ((str(tmp_path), "folder"), ("/dev/null", "device or a pipe")):
+    for path, kind in (
+        (str(tmp_path), "folder without bin/python"),
+        ("/dev/null", "device or a pipe"),
+    ):
         with pytest.raises(UsageError, match=f"^{path} is a {kind}, and no file"):
             read_side(path, none)
 

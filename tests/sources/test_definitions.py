@@ -165,6 +165,15 @@ def test_a_file_does_not_replace_the_streams(tmp_path: Path) -> None:
     assert before == (sys.stdout, sys.stderr)
 
 
+def test_what_a_file_prints_is_no_part_of_a_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Results may be JSON or CSV on standard output."""
+    message_of(written(tmp_path, "print('hello')"))
+
+    assert ("", "hello\n") == capsys.readouterr()
+
+
 def test_an_interrupt_is_none_of_the_file(tmp_path: Path) -> None:
     """It ends the program."""
     with pytest.raises(KeyboardInterrupt):

@@ -85,7 +85,7 @@ def test_a_signature_that_is_given_is_taken_as_it_is() -> None:
     assert "z = x; print(z)\nz.backward(x)" == case.timer_args.stmt
 
 
-@pytest.mark.parametrize("stmt", ["", " \n"])
+@pytest.mark.parametrize("stmt", ["", " \n", "# x + y"])
 def test_an_empty_statement_is_refused(stmt: str) -> None:
     """With an example of one."""
     with pytest.raises(UsageError, match=r'a statement is empty\n.* time "x \+ y"'):

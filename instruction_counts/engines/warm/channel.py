@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import socket
 import struct
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,8 @@ from instruction_counts.system.program import HOME
 KEEP_VARIABLE = "INSTRUCTION_COUNTS_KEEP_SERVERS"
 _KEEP_S = 600.0
 _LONGEST_LINE = 1 << 28
+_LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+"""What `ulimit` sets."""
 _FURTHER = b"+"
 """What comes with a further connection."""
 
@@ -77,7 +80,8 @@ def place_of(build: Build, profile: Profile, program: Path = HOME) -> Path:
     asked = attrs.evolve(build, name="", compiler=""), environment(build)
     machine = "" if profile.machine is None else profile.machine.identity
     of_profile = profile.allocator, profile.pinned_isa, profile.device, machine
-    parts = (repr(asked), __version__, _state_of(program), *of_profile, str(os.nice(0)))
+    inherited = os.nice(0), [resource.getrlimit(limit) for limit in _LIMITS]
+    parts = (repr(asked), __version__, _state_of(program), *of_profile, repr(inherited))
     return servers_folder() / f"{key_of(*parts)[:20]}.socket"
 
 

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import attrs
@@ -65,6 +67,23 @@ def test_what_is_no_duration_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_a_server_inherits_tells_it_from_others(build: Build, profile: Profile) -> None:
     """Each has servers of its own."""
     assert channel.place_of(BUILD, Profile()) != channel.place_of(build, profile)
+
+
+def test_limits_of_a_command_are_those_of_its_servers_alone() -> None:
+    """A server of a command with too little memory would fail all that come after it."""
+    code = (
+        "from instruction_counts.domain.build import Build\n"
+        "from instruction_counts.engines.engine import Profile\n"
+        "from instruction_counts.engines.warm.channel import place_of\n"
+        f"print(place_of(Build('b', {sys.executable!r}), Profile()))"
+    )
+    limits = "true", "ulimit -n 64", "true"
+    first, limited, again = (
+        subprocess.check_output(["sh", "-c", f'{limit}; exec "$0" -c "$1"', sys.executable, code])
+        for limit in limits
+    )
+
+    assert first == again != limited
 
 
 @pytest.mark.parametrize("changed", ["worker/main.py", "instruction_counts/engines/new.py"])
