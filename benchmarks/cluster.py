@@ -75,11 +75,6 @@ class NoLanes:
         """Of the builds as they were found."""
         return {facts.build.name: facts.fingerprint for facts in self.facts}
 
-    def refusal(self, order: WorkOrder) -> str:
-        """Nothing is refused."""
-        del order
-        return ""
-
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Anything can be carried out."""
 

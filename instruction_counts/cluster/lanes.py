@@ -181,12 +181,6 @@ class ClusterLanes:
         self.number = len(self._free)
         self.widest = max(slot.widest for slot in self._free)
 
-    def refusal(self, order: WorkOrder) -> str:
-        """Whether a worker has so many contiguous cores."""
-        if order.cores <= self.widest:
-            return ""
-        return f"needs {order.cores} contiguous cores, but the workers have {self.widest}"
-
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Ask each worker, as one may lack what others have."""
         self._ask_all(worker.check, orders)

@@ -37,14 +37,11 @@ class Lanes(Protocol):
 
     @property
     def widest(self) -> int:
-        """The most contiguous cores that a case can have."""
+        """The most contiguous cores that a case can have; one that needs more is refused."""
 
     @property
     def fingerprints(self) -> Mapping[str, Fingerprint]:
         """What is measured, by the name of the build, as far as it is known by now."""
-
-    def refusal(self, order: WorkOrder) -> str:
-        """Why no lane can ever carry out ``order``; empty where one can."""
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Find out whether ``orders`` can be carried out, before any is.

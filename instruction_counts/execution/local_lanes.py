@@ -55,12 +55,6 @@ class LocalLanes:
         """Those of the engines."""
         return {name: engine.fingerprint for name, engine in self.engines.items()}
 
-    def refusal(self, order: WorkOrder) -> str:
-        """Whether there are so many contiguous cores."""
-        if order.cores <= self.widest:
-            return ""
-        return f"needs {order.cores} contiguous cores, but this run has {self.widest}"
-
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Ask each engine."""
         for name, engine in self.engines.items():

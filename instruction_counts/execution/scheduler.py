@@ -71,7 +71,9 @@ def note_durations(path: Path, durations_s: Mapping[str, float]) -> None:
 
 def refused(order: WorkOrder, lanes: Lanes) -> Outcome | None:
     """The outcome of an order that these lanes can never carry out; None for any other."""
-    reason = order.refusal or lanes.refusal(order)
+    reason = order.refusal
+    if not reason and order.cores > lanes.widest:
+        reason = f"needs {order.cores} contiguous cores, but this run has {lanes.widest}"
     if not reason:
         return None
     return Outcome(Status.SKIPPED, failure=Failure(FailureKind.REFUSED, reason))

@@ -161,6 +161,7 @@ def test_a_case_does_not_wait_for_a_worker_that_is_gone() -> None:
     """The others have lanes, but none with so many cores."""
     wide = attrs.evolve(OPENED, widest=8)
     lanes, _ = opened(a={}, b={"open_lanes": wide, "measure": LostWorkerError("b")})
+    assert 8 == lanes.widest
     with lanes.lane(8, lambda: False) as measure:
         assert measure is not None
         with pytest.raises(BuildError, match=r"no worker is left with 8 contig.*\n.*--resume"):
@@ -187,15 +188,6 @@ def test_a_question_is_asked_of_all_workers_until_one_answers() -> None:
     assert FACTS is ask_any(workers, "ab", worker.probe, "", BuildFacts)
     with pytest.raises(BuildError, match="no such build on a"):
         ask_any(none, "abc", worker.probe, "", BuildFacts)
-
-
-def test_a_case_that_is_wider_than_any_worker_is_refused() -> None:
-    """Before anything is measured."""
-    lanes, _ = opened(a={}, b={"open_lanes": attrs.evolve(OPENED, widest=8)})
-
-    assert "" == lanes.refusal(make_order("a", num_threads=8))
-    expected = "needs 9 contiguous cores, but the workers have 8"
-    assert expected == lanes.refusal(make_order("a", num_threads=9))
 
 
 def test_files_of_callgrind_cannot_be_asked_for() -> None:

@@ -33,7 +33,7 @@ def test_cases_are_measured_on_lanes_of_another_kind() -> None:
     assert [("add", "ok", 5), ("wide", "skipped", None), ("die", "failed", None)] == [
         (row["label"], row["status"], row["instructions"]) for row in run.table()
     ]
-    assert "has one core a lane" == run.table()[1]["error"]
+    assert "needs 2 contiguous cores, but this run has 1" == run.table()[1]["error"]
     assert 2 == run.cases[2].outcome.attempts
 
 

@@ -46,10 +46,6 @@ class Elsewhere:
         """As the builds were asked there."""
         return {facts.build.name: facts.fingerprint for facts in self.facts}
 
-    def refusal(self, order: WorkOrder) -> str:
-        """It lends single cores."""
-        return "" if order.cores == 1 else "has one core a lane"
-
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Anything can be counted there."""
 
