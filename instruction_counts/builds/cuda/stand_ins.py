@@ -7,17 +7,16 @@ nobody wrote by hand gives up; each library can also tell what it is asked for (
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import attrs
 
 from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.needs import Library, needed_libraries
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.reading.documents import read
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.worker_process import NO_STAND_IN
 
@@ -35,29 +34,8 @@ _OTHERS = Path(__file__).with_name("others.c")
 """What gives up."""
 
 
-_DEVICE = Path(__file__).with_name("h100.yaml")
-
-Device: TypeAlias = Mapping[str, Any]
-"""What torch asks of a device, and decides by; the names are those of its file."""
-
-
-def read_device() -> Device:
-    """The device that the stand-ins describe.
-
-    Raises:
-        DataError: its file is gone.
-    """
-    device: Device = read(_DEVICE).value
-    return device
-
-
-def _device_header(device: Device) -> str:
-    """The same for C: a definition each, in its order here."""
-    values = dict(device)
-    major, minor = values.pop("compute_capability")
-    values |= {"name": f'"{device["name"]}"', "memory_bytes": f"{device['memory_bytes']}ull"}
-    values |= {"major": major, "minor": minor}
-    return "".join(f"#define DEVICE_{name.upper()} {value}\n" for name, value in values.items())
+DEVICE = Path(__file__).with_name("h100.h")
+"""What torch asks of a device, and decides by."""
 
 
 @attrs.frozen
@@ -79,14 +57,16 @@ class Versions:
         )
 
 
-def identity(device: Device) -> str:
+def identity(device: str) -> str:
     """What a fingerprint has of stand-ins: the device, and a digest of all that is written by hand.
 
     It is the same for each torch, which needs more or fewer functions than another.
     """
     paths = sorted(NATIVE.rglob("*.[ch]"))
     written = [f"{path.relative_to(NATIVE)}\0{path.read_text('utf-8')}" for path in paths]
-    return f"{device['name']} ({key_of(_device_header(device), *written)[:12]})"
+    name = re.search(r'DEVICE_NAME "(.*)"', device)
+    assert name is not None, "each device has a name"
+    return f"{name[1]} ({key_of(device, *written)[:12]})"
 
 
 def sources(library: Library) -> dict[str, str]:
@@ -103,10 +83,10 @@ def sources(library: Library) -> dict[str, str]:
     return files
 
 
-def headers(device: Device, versions: Versions) -> dict[str, str]:
+def headers(device: str, versions: Versions) -> dict[str, str]:
     """What the files of all stand-ins include."""
     shared = {path.name: path.read_text(encoding="utf-8") for path in sorted(NATIVE.glob("*.h"))}
-    return {**shared, "device.h": _device_header(device) + versions.header()}
+    return {**shared, "device.h": device + versions.header()}
 
 
 def command(compiler: str, library: Library, files: Mapping[str, str]) -> list[str]:
@@ -146,13 +126,11 @@ def stand_ins(
     versions: Versions,
     compiler: str,
     cache: Cache,
-    device: Device | None = None,
 ) -> StandIns:
     """Stand-ins for what torch's libraries in a folder need of CUDA's.
 
     Raises:
         BuildError: that is nothing, or of another generation than is known; or they cannot be made.
-        DataError: the file of the device is gone.
     """
     libraries = needed_libraries(torch_libraries)
     if not libraries:
@@ -162,7 +140,7 @@ def stand_ins(
             f"this torch is built with CUDA {versions.cuda}; stand-ins are for CUDA {GENERATION}",
             f"Install a torch that is built with CUDA {GENERATION}, such as 2.15.0.",
         )
-    device = read_device() if device is None else device
+    device = DEVICE.read_text(encoding="utf-8")
     shared = headers(device, versions)
     files = {library: sources(library) for library in libraries}
     if not compiler:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from instruction_counts.builds.cuda.needs import Library
-from instruction_counts.builds.cuda.stand_ins import read_device
 from tests.builds.cuda.compiled import compiled
 from tests.engines.compiled_c import NEEDS_GCC
 
@@ -36,9 +35,9 @@ class Pointer(ctypes.Structure):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library, for a device of little memory."""
-    device = {**read_device(), "memory_bytes": MEMORY_BYTES}
+    little = f"#undef DEVICE_MEMORY_BYTES\n#define DEVICE_MEMORY_BYTES {MEMORY_BYTES}ull\n"
     runtime = Library("libcudart.so.13", ("neverHeardOf",))
-    return compiled(tmp_path_factory.mktemp("runtime"), runtime, device)
+    return compiled(tmp_path_factory.mktemp("runtime"), runtime, little)
 
 
 @pytest.fixture

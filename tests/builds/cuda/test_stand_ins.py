@@ -8,10 +8,11 @@ import pytest
 
 from instruction_counts.builds.cuda.needs import Library
 from instruction_counts.builds.cuda.stand_ins import (
+    DEVICE,
     NATIVE,
     StandIns,
     Versions,
-    read_device,
+    identity,
     stand_ins,
 )
 from instruction_counts.builds.inquiry import inquire
@@ -117,13 +118,12 @@ def test_another_version_is_another_entry_and_the_same_to_a_fingerprint(
     assert made.identity == other.identity == older.identity
 
 
-def test_another_device_is_another_to_a_fingerprint(
-    libraries: Path, cache: Cache, made: StandIns
-) -> None:
+def test_another_device_is_another_to_a_fingerprint(made: StandIns) -> None:
     """It decides how many blocks a launch has, and more."""
-    device = {**read_device(), "multiprocessors": 7}
+    device = DEVICE.read_text("utf-8")
 
-    assert made.identity != stand_ins(libraries, Versions("13.2"), GCC, cache, device).identity
+    assert made.identity == identity(device)
+    assert made.identity != identity(device.replace("MULTIPROCESSORS 132", "MULTIPROCESSORS 7"))
 
 
 @pytest.mark.parametrize(
@@ -160,6 +160,6 @@ def test_torch_without_its_cuda_libraries_is_asked_with_stand_ins(
 @pytest.mark.parametrize("stem", sorted(path.name for path in NATIVE.iterdir() if path.is_dir()))
 def test_what_is_written_by_hand_compiles_without_a_warning(stem: str, tmp_path: Path) -> None:
     """Also where torch needs none of it: each torch needs another selection."""
-    made = compiled(tmp_path, Library(f"{stem}.so.1", ("neverHeardOf",)), read_device())
+    made = compiled(tmp_path, Library(f"{stem}.so.1", ("neverHeardOf",)))
 
     assert made.is_file()

@@ -1,0 +1,17 @@
+/* The device that the stand-ins describe. Nothing of it runs: these are what torch asks a device
+   for, and decides by, such as the number of blocks of a launch. */
+#define DEVICE_NAME "Stand-in for H100 80GB"
+#define DEVICE_MEMORY_BYTES 85899345920ull
+#define DEVICE_MEMORY_BUS_BITS 5120
+#define DEVICE_L2_BYTES 52428800
+#define DEVICE_MULTIPROCESSORS 132
+#define DEVICE_WARP_SIZE 32
+#define DEVICE_REGISTERS 65536
+#define DEVICE_THREADS_PER_BLOCK 1024
+#define DEVICE_THREADS_PER_MULTIPROCESSOR 2048
+#define DEVICE_BLOCKS_PER_MULTIPROCESSOR 32
+#define DEVICE_SHARED_BYTES_PER_BLOCK 49152
+#define DEVICE_SHARED_BYTES_PER_BLOCK_OPTIN 232448
+#define DEVICE_SHARED_BYTES_PER_MULTIPROCESSOR 233472
+#define DEVICE_MAJOR 9
+#define DEVICE_MINOR 0
