@@ -20,7 +20,7 @@ from instruction_counts.builds.lock_files import environment_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 
-PROFILE_VERSION = 1
+PROFILE_VERSION = 2
 """To be raised with any change of what a measured process is started with."""
 
 INHERITED = ("LD_LIBRARY_PATH", "CC", "CXX")
@@ -32,6 +32,7 @@ _FIXED = {
     "PYTHONHASHSEED": "0",
     "PYTHONSAFEPATH": "1",
     "PYTHONNOUSERSITE": "1",
+    "PYTHONUSERBASE": "/",
     "PYTHONDONTWRITEBYTECODE": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
     "GOMP_SPINCOUNT": "0",

@@ -138,9 +138,7 @@ class ForkProcesses:
         if not folder.exists():  # no server of this command has it
             folder.mkdir(mode=0o700)
             self._fill(folder, COUNTS)
-        variables = environment(
-            self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
-        )
+        variables = environment(self._facts.build, {**self._allocator(), **self._variables()})
         # Without `site`, which may import torch where a build changes it.
         command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-S", "-c", "")
         try:
@@ -179,7 +177,7 @@ class ForkProcesses:
         if self.links is not None:
             build = self.links.linked(build, folder)
             interpreter = str(build.python)
-        variables = environment(build, {**extra, **self._perturbation()})
+        variables = environment(build, {**extra, **self._variables()})
         if self.links is not None:
             variables = self.links.through(variables, folder)
         prefix = (*on_one_core(), *without_aslr(), *command)
@@ -189,8 +187,10 @@ class ForkProcesses:
         )
         return WorkerProcess(interpreter, variables, folder, prefix, ("-c", script))
 
-    def _perturbation(self) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         variables = {}
+        if not self._folder.is_relative_to("/tmp"):  # noqa: S108 - where a folder lies if it can
+            variables["TMPDIR"] = "."  # of Valgrind, which would write to /tmp
         if self._profile.pinned_isa:
             variables["ATEN_CPU_CAPABILITY"] = self._profile.pinned_isa
         if self._profile.layout:

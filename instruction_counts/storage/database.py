@@ -325,8 +325,12 @@ def _file_engine(path: Path, lock_timeout_s: float) -> Engine:
     # Transactions are begun below; by itself sqlite3 begins them late, and not for reading.
     arguments = {"timeout": lock_timeout_s, "isolation_level": None}
     # One that is gone is not made anew.
-    place = f"file:{quote(os.fsencode(path.absolute()))}"
-    url = URL.create("sqlite", database=place, query={"mode": "rw", "uri": "true"})
+    place, mode = f"file:{quote(os.fsencode(path.absolute()))}", {"mode": "rw"}
+    if path.exists() and not all(os.access(each, os.W_OK) for each in (path, path.parent)):
+        # SQLite would make files beside it that its owner may not write to.
+        is_in_use = path.with_name(f"{path.name}-wal").exists()
+        mode = {"mode": "ro"} if is_in_use else {"mode": "ro", "immutable": "1"}
+    url = URL.create("sqlite", database=place, query={**mode, "uri": "true"})
     engine = create_engine(url, connect_args=arguments)
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _begin_on_file)
@@ -354,6 +358,7 @@ def _make_file(path: Path) -> None:
     place = path.resolve()
     made = place.with_name(f".{place.name}.new")
     made.unlink(missing_ok=True)
+    made.touch()  # with the permissions that the user's mask leaves; SQLite takes fewer
     with contextlib.closing(sqlite3.connect(made)) as connection:
         # The file shrinks by what is deleted.
         connection.execute("PRAGMA auto_vacuum = FULL")

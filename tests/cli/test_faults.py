@@ -47,6 +47,13 @@ mount -t tmpfs -o noexec tmpfs /tmp
 cd /mnt
 exec "$@"
 """
+READ_ONLY_TMP = """
+mount --bind "$ROOT" /mnt
+mount -t tmpfs -o ro tmpfs /tmp
+cd /mnt
+export TMPDIR="$XDG_DATA_HOME" INSTRUCTION_COUNTS_RUNTIME="$XDG_DATA_HOME/runtime"
+exec "$@"
+"""
 FULL_TMP = """
 mount --bind "$ROOT" /mnt
 mount -t tmpfs -o nr_inodes=1 tmpfs /tmp
@@ -211,6 +218,27 @@ def test_what_is_missing_is_named(inject: Inject, args: list[str], said: str, fo
     assert re.search(rf"{said}\n\Z", done.stderr, re.MULTILINE), done.stderr
     assert "Traceback" not in done.stderr
     assert temporary_folders() <= before
+
+
+@pytest.mark.slow
+def test_cases_are_counted_where_only_another_folder_can_be_written_to(folder: Path) -> None:
+    """Valgrind, too, writes to TMPDIR instead of /tmp."""
+    done = after(READ_ONLY_TMP)(folder, ["time", "torch.ones(1)", "--no-times"])
+
+    assert 0 == done.returncode, done.stdout + done.stderr
+
+
+def test_who_may_not_write_to_a_database_reads_it_and_leaves_nothing_there(folder: Path) -> None:
+    """Files of SQLite that another user made would keep its owner from writing."""
+    (folder / "run.json").write_text(to_json(run_of({"a": 1000})), encoding="utf-8")
+    assert 0 == run(["runs", "import", "run.json", "--db", "runs.db"], folder).returncode
+    folder.chmod(0o777)
+    before = set(folder.iterdir())
+    done = as_user(interpreter(), "main.py", "runs", "show", "1", "--db", str(folder / "runs.db"))
+
+    assert 0 == done.returncode, done.stderr
+    assert "1,000" in done.stdout
+    assert before == set(folder.iterdir())
 
 
 @pytest.fixture
