@@ -23,8 +23,13 @@ _LIBRARIES = ("libtorch*.so*", "libc10*.so*")
 """What distributions put beside the libraries of others."""
 
 
-def files_of(interpreter: str, root: str, library_paths: Iterable[str]) -> Files:
+def files_of(
+    interpreter: str, root: str, library_paths: Iterable[str], searched: Iterable[str] = ()
+) -> Files:
     """The interpreter, all below the folder ``root``, and torch's libraries elsewhere.
+
+    Also what says, in folders that are ``searched`` for modules, where others are: a checkout that
+    was installed as editable.
 
     Sizes and times suffice: reading all of torch would take seconds, this takes 0.1 s.
     """
@@ -32,7 +37,9 @@ def files_of(interpreter: str, root: str, library_paths: Iterable[str]) -> Files
     libraries = (
         str(path) for folder in elsewhere for pattern in _LIBRARIES for path in folder.glob(pattern)
     )
-    found = ((path, state_of(path)) for path in (interpreter, *files_below(root), *libraries))
+    named = (str(path) for folder in searched for path in Path(folder).glob("*.pth"))
+    paths = (interpreter, *files_below(root), *libraries, *named)
+    found = ((path, state_of(path)) for path in paths)
     return {path: state for path, state in found if state is not None}
 
 

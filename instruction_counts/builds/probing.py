@@ -66,12 +66,16 @@ class BuildFacts:
             return None
         return links_of(self.build, self.interpreter, self.places, padding)
 
+    def files_now(self) -> Files:
+        """The files of the build as they are by now."""
+        searched = filter(None, self.places or ())
+        return files_of(self.interpreter, self.torch_root, self.library_paths, searched)
+
     def changed_files(self) -> ChangedFiles | None:
         """What has changed of the build since it was asked; None where nothing has."""
         if not self.files:
             return None
-        now = files_of(self.interpreter, self.torch_root, self.library_paths)
-        paths = changed(self.files, now)
+        paths = changed(self.files, self.files_now())
         return ChangedFiles.of(paths) if paths else None
 
     @property
@@ -112,7 +116,7 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     )
     parts = answer["parts"]
     cuda = parts.pop("cuda")
-    return BuildFacts(
+    facts = BuildFacts(
         build=build,
         interpreter=interpreter,
         fingerprint=fingerprint,
@@ -120,8 +124,8 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
         **parts,
         cuda=None if cuda is None else Versions(**cuda),
         places=tuple(answer["places"]),
-        files=files_of(interpreter, parts["torch_root"], parts["library_paths"]),
     )
+    return attrs.evolve(facts, files=facts.files_now())
 
 
 def valgrind_version(build: Build) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.builds.files import files_of
 from instruction_counts.builds.links import places_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, RuntimeMode
@@ -220,10 +219,8 @@ def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
     links.make(folder)
     build = links.linked(facts.build, folder)
     python = str(build.python)
-    files = files_of(python, facts.torch_root, facts.library_paths)
-    return attrs.evolve(
-        facts, build=build, interpreter=python, places=places_of(build), files=files
-    )
+    found = attrs.evolve(facts, build=build, interpreter=python, places=places_of(build))
+    return attrs.evolve(found, files=found.files_now())
 
 
 @contextlib.contextmanager

@@ -12,7 +12,14 @@ from instruction_counts.builds.files import Files, changed, files_of
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
     """A folder with a build: an interpreter, torch, and libraries beside those of others."""
-    for name in ("python", "torch/nn/linear.py", "lib/libtorch_cpu.so.2", "lib/libz.so", "linked"):
+    for name in (
+        "python",
+        "torch/nn/linear.py",
+        "lib/libtorch_cpu.so.2",
+        "lib/libz.so",
+        "linked",
+        "a.pth",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("a")
     (tmp_path / "torch" / "link.py").symlink_to(tmp_path / "linked")
@@ -22,7 +29,8 @@ def build(tmp_path: Path) -> Path:
 def files_in(build: Path) -> Files:
     """Its files, as far as they matter."""
     torch = build / "torch"
-    return files_of(str(build / "python"), str(torch), [str(build / "lib"), str(torch / "lib")])
+    libraries = [str(build / "lib"), str(torch / "lib")]
+    return files_of(str(build / "python"), str(torch), libraries, [str(build)])
 
 
 def write(name: str) -> Callable[[Path], object]:
@@ -50,6 +58,8 @@ LINEAR = "torch/nn/linear.py"
         (write("python"), ("python",)),
         (write("linked"), ("torch/link.py",)),
         (write("lib/libtorch_cpu.so.2"), ("lib/libtorch_cpu.so.2",)),
+        # Another checkout is installed as editable.
+        (write("a.pth"), ("a.pth",)),
         # What is no part of it; the first import of a module compiles it.
         (write("lib/libz.so"), ()),
         (write("torch/__pycache__/new.pyc"), ()),

@@ -22,7 +22,6 @@ from filelock import FileLock
 
 import instruction_counts
 from instruction_counts.builds.compilers import find_compiler
-from instruction_counts.builds.files import files_of
 from instruction_counts.builds.lock_files import mark_used
 from instruction_counts.builds.probing import BuildFacts, probe, valgrind_version
 from instruction_counts.core.runtimes import needed_names
@@ -304,7 +303,7 @@ def _known(build: Build) -> BuildFacts | None:
     facts, compiler = cattrs.structure(hello["facts"], BuildFacts), find_compiler(build)
     if not facts.has.keys() >= {*needed_names()}:  # a runtime is registered that was not
         return None
-    files = files_of(facts.interpreter, facts.torch_root, facts.library_paths)
+    files = facts.files_now()
     if channel.digest_of(files) != hello["files"]:
         return None
     if valgrind_version(build) != facts.fingerprint.valgrind:
