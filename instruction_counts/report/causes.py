@@ -45,7 +45,8 @@ def of_case(difference: Difference, shared: SharedCauses | None = None) -> tuple
     key, references = difference.key, dict[str, LeadingCause]()
     for letter, leading in _lettered(shared) if shared else ():
         if key in leading.keys:
-            name = title(leading.members[0].first).rpartition(" ")[2]
+            mine = next(member for member in leading.members if key in member.causes)
+            name = title(mine.first).rpartition(" ")[2]
             references[f"{letter} {name}"] = leading
     own = (
         next((name for name, leading in references.items() if leading.has(key, cause)), text(cause))

@@ -78,3 +78,13 @@ def test_a_case_has_three_causes_at_most() -> None:
     assert ("+8 x", "A Linear.forward", "+8 y") == of_case(
         attrs.evolve(cases[0], causes=(own[0], LONGER_FORWARD, *own[1:])), shared
     )
+
+
+def test_a_leading_cause_is_named_by_what_the_case_has_of_it() -> None:
+    """Of causes that nearly the same cases share, one case may lack the first."""
+    added = Cause(CauseKind.OPERATOR, "aten::add", 1, 3)
+    each = [(LONGER_FORWARD, added)] * 5 + [(added,)]
+    cases = [difference(1000, 1100, label=f"{n}", causes=one) for n, one in enumerate(each)]
+    first, *_, last = (of_case(case, shared_causes(cases)) for case in cases)
+
+    assert (("A Linear.forward",), ("A aten::add",)) == (first, last)

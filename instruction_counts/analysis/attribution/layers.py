@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 import re
+import sys
 
 from instruction_counts.analysis.attribution.names import (
     GENERATED,
@@ -56,6 +57,8 @@ _OF_CUDA = (
 _BINDINGS = r"libtorch_python\.so|_C(?:[._].*)?\.so"
 _STD = r"(?:std|__gnu_cxx)::.*"
 """The C++ library, with what follows somewhere among its template arguments."""
+_STANDARD = "|".join(sys.stdlib_module_names)
+"""Modules of Python itself; extension modules of others are theirs."""
 
 _RULES = (
     # Memory, whoever manages it; what reports to its profiler belongs to it.
@@ -169,7 +172,7 @@ _RULES = (
     _rule(Layer.BINDINGS, _BINDINGS, _ANY),
     _rule(Layer.CASE, r"case\.so|timer.*|callgrind_.*", _ANY),
     # What is left of the rest.
-    _rule(Layer.INTERPRETER, r".*\.cpython-.*|.*\.abi3\.so", _ANY),
+    _rule(Layer.INTERPRETER, rf"(?:{_STANDARD})\.(?:cpython-|abi3).*", _ANY),
     _rule(Layer.SYSTEM, r"lib(?:c|m|pthread|dl|rt|util|stdc\+\+|gcc_s|c\+\+|c\+\+abi)[-.].*", _ANY),
     _rule(Layer.SYSTEM, r"ld[-.].*|linux-vdso.*|\[vdso\]", _ANY),
     _rule(Layer.SYSTEM, _ANY, _STD, r"__cxa_|__gxx_|_Unwind_|__cxxabiv1|__tls_|__dynamic_cast"),

@@ -103,6 +103,7 @@ libtorch_cpu.so torch::nn::LinearImpl::forward(at::Tensor const&)
 case.so at::Tensor torch::nn::SequentialImpl::forward<int>(int)
 """,
     Layer.OTHER: """
+_native.cpython-311-x86_64-linux-gnu.so weigh(float const*)
 libtorch_cpu.so check_strategy
 libfancy.so render
 """,
