@@ -36,6 +36,7 @@ MAX_INLINE = 1 << 16
 _OWN = "values_of_the_program"
 """The name in ``sys.modules`` under which a saved value finds the classes of the program."""
 _REMEDY = "Make it in the setup."
+_OPERATORS = {"OpOverload", "OpOverloadPacket"}
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 _DEFINED: tuple[type[Any], ...] = (types.FunctionType, type, type(functools.cache(len)))
 """What has a definition in a program."""
@@ -174,6 +175,8 @@ class _Passed:
             self.lines.append(source)
         elif _is_builtin(value) or (is_definition and value.__qualname__.isidentifier()):
             self.imports.append(f"from {value.__module__} import {value.__name__} as {name}")
+        elif type(value).__name__ in _OPERATORS and type(value).__module__ == "torch._ops":
+            self.lines.append(f"{name} = __import__('torch').ops.{value}")
         elif name in self._together:
             values = self._together[name]
             self._values |= values

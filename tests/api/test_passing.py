@@ -257,6 +257,13 @@ def test_a_function_of_c_needs_no_torch_to_be_found(tmp_path: Path) -> None:
     assert "load" in code_of("", ["f"], {"f": [1].append}, tmp_path)
 
 
+def test_operators_go_by_their_names(tmp_path: Path) -> None:
+    """They cannot be pickled; also one of several overloads."""
+    values = {"add": torch.ops.aten.add, "add_tensor": torch.ops.aten.add.Tensor}
+
+    assert values == passed(tmp_path, **values)
+
+
 SCALE = 2
 
 
