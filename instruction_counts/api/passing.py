@@ -341,6 +341,7 @@ def _source(value: Any, name: str) -> str:
         files += [file for file in reversed(linecache.cache) if not Path(file).exists()]
     for file in dict.fromkeys(files):
         lines = [code.co_firstlineno for code in codes if code.co_filename == file]
+        linecache.checkcache(file)  # it may have been edited, and executed again
         for node in reversed(_parsed("".join(linecache.getlines(file)))):
             if isinstance(node, kinds) and node.name == made.__name__ and _holds(node, lines):
                 node.name = name

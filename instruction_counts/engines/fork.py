@@ -7,6 +7,7 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ import cattrs
 
 from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
+from instruction_counts.builds.files import state_of
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.inquiry import made_for
 from instruction_counts.builds.probing import BuildFacts
@@ -604,20 +606,23 @@ class ForkEngine:
 
         def build(folder: Path) -> None:
             asked = {"artefact_source": source, "num_threads": num_threads}
-            self._make("artefact", asked, attempt, {"artefact": folder / name})
+            answer = self._make("artefact", asked, attempt, {"artefact": folder / name})
+            states = {path: state_of(path) for path in answer["imported"]}
+            (folder / _IMPORTED).write_text(json.dumps({k: v for k, v in states.items() if v}))
 
         if artefact.is_kept:
             key = key_of(source, str(num_threads), *self._identity)
-            return self._compiler.cache.entry("artefacts", key, build) / name
+            kept = self._compiler.cache.entry("artefacts", key, build, is_current=_is_current)
+            return kept / name
         folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
         build(folder)
         return folder / name
 
     def _make(
         self, task: str, case: Mapping[str, Any], attempt: _Attempt, made: Mapping[str, Path]
-    ) -> None:
+    ) -> dict[str, Any]:
         request = {**task_named(task).request, "cores": list(attempt.cores), "case": case}
-        self._times.run(request, attempt.order.timeout_s, made=made)
+        return self._times.run(request, attempt.order.timeout_s, made=made)
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
@@ -646,6 +651,19 @@ class ForkEngine:
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
+
+
+_IMPORTED = "imported.json"
+"""Beside an artefact: the size and time of each file whose module was imported to make it."""
+
+
+def _is_current(artefact: Path) -> bool:
+    """Whether these files are as they were."""
+    try:
+        states = json.loads((artefact / _IMPORTED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False  # a damaged entry is made again
+    return all(state_of(path) == (*state,) for path, state in states.items())
 
 
 def _warm_up(server: Server) -> None:

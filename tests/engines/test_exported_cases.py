@@ -41,10 +41,10 @@ CASES = {
 
 
 def measured(
-    cache: Path, cases: Mapping[str, Case], *, compiler: str = "", counts: bool = True
+    cache: Path, cases: Mapping[str, Case], *, counts: bool = True, **variables: str
 ) -> dict[str, Outcome]:
-    """Each case, in servers that are started for them; ``compiler`` is Inductor's."""
-    build = attrs.evolve(BUILD, env={"CXX": compiler}) if compiler else BUILD
+    """Each case, in servers that are started for them with these ``variables``."""
+    build = attrs.evolve(BUILD, env=variables)
     orders = {name: WorkOrder(case, build, counts=counts) for name, case in cases.items()}
     return real.measured(probe(build), Cache(cache), orders)
 
@@ -100,7 +100,24 @@ def test_a_build_without_a_compiler_fails_its_cases_alone(cache: Path) -> None:
     """What was packaged by another compiler is not found."""
     case = {"whole": CASES["whole python"]}
 
-    failure = measured(cache, case, compiler="/nowhere/c++", counts=False)["whole"].failure
+    failure = measured(cache, case, CXX="/nowhere/c++", counts=False)["whole"].failure
 
     assert failure is not None
     assert "/nowhere/c++" in failure.summary
+
+
+def test_a_package_is_made_again_where_a_module_was_edited(cache: Path, tmp_path: Path) -> None:
+    """One that its statement calls; else the package that was made is taken."""
+    setup = GroupedSetup("import mine; x = torch.ones(4)")
+    groups = {("mine",): GroupedStmts("y = mine.f(x)", None, setup, "f(x) -> y", exported=True)}
+    cases = materialize(groups)
+    (case,) = (case for case in cases if case.autolabels.runtime is RuntimeMode.EXPORTED)
+    made = []
+    for text in ("x + 1", "x + 1", "(x * 2).sin() + 1"):
+        if not made or text != "x + 1":
+            (tmp_path / "mine.py").write_text(f"def f(x): return {text}")
+        outcome = measured(cache, {"": case}, counts=False, PYTHONPATH=str(tmp_path))[""]
+        assert outcome.failure is None
+        made.append({path.stat().st_mtime_ns for path in cache.glob("artefacts/*/artefact.pt2")})
+
+    assert made[0] == made[1] != made[2]

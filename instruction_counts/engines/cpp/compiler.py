@@ -233,7 +233,7 @@ class Compiler:
             # Relative names and a folder of its own: no path of ours gets into the result.
             command = [self._compiler.path, *self._flags]
             command += [*self._trusting, "-include", self._header(prelude, cores)]
-            command += ["-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
+            command += ["-MD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
             code, output = self._commands.run(command, folder, cores)
             if code == 0:
                 break
@@ -243,7 +243,10 @@ class Compiler:
         command += [f"-fuse-ld={self._compiler.linker}"] if self._compiler.linker else []
         command += [f"-L{path}" for path in self._facts.library_paths]
         self._run([*command, *self._libraries, "-Wl,-z,now"], folder, cores)
-        about = {"included": _included_files(folder / "case.d", self.cache.root)}
+        # Compilers take what CPLUS_INCLUDE_PATH names for the system's, too.
+        own = Path(self._compiler.path).resolve().parents[1] / "lib"
+        left_out = [Path("/usr"), own, self.cache.root, *map(Path, self._include_paths)]
+        about = {"included": _included_files(folder / "case.d", left_out)}
         (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
         for path in folder.iterdir():
             if path.name not in {"about.json", "case.cpp", "case.so", "prelude.hpp"}:
@@ -283,16 +286,18 @@ class Compiler:
         return entry.resolve() / "prelude.hpp"
 
 
-def _included_files(dependencies: Path, cache_root: Path) -> dict[str, str]:
+def _included_files(dependencies: Path, left_out: Sequence[Path]) -> dict[str, str]:
     """The user's own headers that a case included, with their digests.
 
     They are found by no key, since only compiling tells them: an entry is current as long as they
-    are what they were. Torch's and the system's are left out.
+    are what they were. Torch's and the system's, in folders that are ``left_out``, are not told.
     """
     rule = dependencies.read_text(encoding="utf-8").split(":", 1)[1].replace("\\\n", " ")
     names = (re.sub(r"\\([ #])", r"\1", name) for name in re.findall(r"(?:\\[ #]|\S)+", rule))
     paths = (Path(name.replace("$$", "$")) for name in names)
-    own = (path for path in paths if path.is_absolute() and cache_root not in path.parents)
+    own = (
+        path for path in paths if path.is_absolute() and not any(map(path.is_relative_to, left_out))
+    )
     return {str(path): _digest_of(path) for path in own}
 
 

@@ -70,10 +70,13 @@ def fingerprinted(facts: BuildFacts, **changes: Any) -> BuildFacts:
     return attrs.evolve(facts, fingerprint=attrs.evolve(facts.fingerprint, **changes))
 
 
-def tiny_compiler(facts: BuildFacts, folder: Path, timeout_s: float = 60) -> Compiler:
+def tiny_compiler(
+    facts: BuildFacts, folder: Path, timeout_s: float = 60, **variables: str
+) -> Compiler:
     """A compiler for tiny headers, with its cache in ``folder``."""
+    environment = {**ENVIRONMENT, **variables}
     return Compiler(
-        facts, Cache(folder), ENVIRONMENT, preludes=(SMALL, FULL), libraries=(), timeout_s=timeout_s
+        facts, Cache(folder), environment, preludes=(SMALL, FULL), libraries=(), timeout_s=timeout_s
     )
 
 
@@ -352,13 +355,18 @@ def test_builds_with_the_same_headers_share_what_is_compiled(
     assert 2 == seen_by(compiler, source("seen = tiny::twice(1);"))
 
 
-def test_a_changed_header_of_the_user_compiles_again(facts: BuildFacts, tmp_path: Path) -> None:
-    """A stale case would count what is no longer there."""
+@pytest.mark.parametrize("variable", ["", "CPLUS_INCLUDE_PATH"])
+def test_a_changed_header_of_the_user_compiles_again(
+    variable: str, facts: BuildFacts, tmp_path: Path
+) -> None:
+    """A stale case would count what is no longer there; named by its path, or sought."""
     header = tmp_path / "my header.h"
-    case = source("seen = mine;", global_setup=f'{SEEN}#include "{header}"')
+    named = header.name if variable else header
+    variables = {variable: str(tmp_path)} if variable else {}
+    case = source("seen = mine;", global_setup=f'{SEEN}#include "{named}"')
     for value in (1, 2):
         header.write_text(f"static int mine = {value};")
-        compiler = tiny_compiler(facts, tmp_path / "cache")
+        compiler = tiny_compiler(facts, tmp_path / "cache", **variables)
         assert not compiler.has(case)
         compiler.case(case)
         assert compiler.has(case)
