@@ -15,7 +15,6 @@ import attrs
 import pytest
 
 from instruction_counts.builds.compilers import find_compiler
-from instruction_counts.builds.files import files_of
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.core.api import GroupedSetup, GroupedStmts, TimerArgs
@@ -754,10 +753,9 @@ __attribute__((constructor)) static void begin(void)
 def test_no_server_of_a_build_that_changed_is_started(lab: Lab, tmp_path: Path) -> None:
     """It would import something else."""
     (tmp_path / "linear.py").write_text("old")
-    files = files_of(lab.facts.interpreter, str(tmp_path), ())
-    changed = {"torch_root": str(tmp_path), "library_paths": (), "files": files}
+    there = attrs.evolve(lab.facts, torch_root=str(tmp_path), library_paths=())
+    facts = attrs.evolve(there, files=there.files_now())
     (tmp_path / "linear.py").write_text("new!")
-    facts = attrs.evolve(lab.facts, **changed)
     with contextlib.closing(make_engine(facts, lab.cache, [])) as engine:
         failure = failure_of(measured(engine, CASES_BY_NAME["Python"], counts=False, times=True))
 
