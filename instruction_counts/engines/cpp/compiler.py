@@ -245,7 +245,8 @@ class Compiler:
         self._run([*command, *self._libraries, "-Wl,-z,now"], folder, cores)
         # Compilers take what CPLUS_INCLUDE_PATH names for the system's, too.
         own = Path(self._compiler.path).resolve().parents[1] / "lib"
-        left_out = [Path("/usr"), own, self.cache.root, *map(Path, self._include_paths)]
+        systems = map(Path, ("/usr/include", "/usr/lib", "/usr/lib64", "/usr/bin"))
+        left_out = [*systems, own, self.cache.root, *map(Path, self._include_paths)]
         about = {"included": _included_files(folder / "case.d", left_out)}
         (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
         for path in folder.iterdir():
