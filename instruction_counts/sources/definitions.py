@@ -132,12 +132,19 @@ def _run_file(path: Path) -> ModuleType:
         raise UsageError(f"--definitions: {path} is not a Python file", _GIVE)
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    folder = str(path.absolute().parent)
+    folder, known = str(path.absolute().parent), {*sys.modules}
+    writes_none = sys.dont_write_bytecode
     sys.path.append(folder)  # as of a script, but behind all that is installed
+    # Bytecode passes for that of a file with an edit of the same size in the same second.
+    sys.dont_write_bytecode = True
     try:
         spec.loader.exec_module(module)
     finally:
+        sys.dont_write_bytecode = writes_none
         sys.path.remove(folder)
+        for name in sys.modules.keys() - known:  # those of the next file are others, or edited
+            if str(Path(getattr(sys.modules[name], "__file__", None) or "").parent) == folder:
+                del sys.modules[name]
     return module
 
 
