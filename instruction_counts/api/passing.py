@@ -37,6 +37,7 @@ _OWN = "values_of_the_program"
 """The name in ``sys.modules`` under which a saved value finds the classes of the program."""
 _REMEDY = "Make it in the setup."
 _OPERATORS = {"OpOverload", "OpOverloadPacket"}
+_CUSTOM_OPERATOR = "CustomOpDef"
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 _DEFINED: tuple[type[Any], ...] = (types.FunctionType, type, type(functools.cache(len)))
 """What has a definition in a program."""
@@ -175,6 +176,11 @@ class _Passed:
             self.lines.append(source)
         elif _is_builtin(value) or (is_definition and value.__qualname__.isidentifier()):
             self.imports.append(f"from {value.__module__} import {value.__name__} as {name}")
+        elif type(value).__name__ == _CUSTOM_OPERATOR:
+            made = value._init_fn  # noqa: SLF001 - nothing else tells its module
+            if _is_own(made, scope):
+                raise ValueError("what is registered with it is missing. Define it in a module.")
+            self.imports.append(f"from {made.__module__} import {made.__name__} as {name}")
         elif type(value).__name__ in _OPERATORS and type(value).__module__ == "torch._ops":
             self.lines.append(f"{name} = __import__('torch').ops.{value}")
         elif name in self._together:
@@ -330,6 +336,8 @@ def _source(value: Any, name: str) -> str:
     made = inspect.unwrap(value)
     if getattr(made, "__closure__", None):
         raise ValueError("it is a closure. Give it what it reads as arguments.")
+    if len(getattr(value, "registry", ())) > 1:  # of functools.singledispatch
+        raise ValueError("what is registered with it is missing. Define it in a module.")
     parts = [made, *(inspect.unwrap(part) for part in vars(made).values() if callable(part))]
     codes = [part.__code__ for part in parts if hasattr(part, "__code__")]
     files = [code.co_filename for code in codes]
@@ -344,6 +352,8 @@ def _source(value: Any, name: str) -> str:
         linecache.checkcache(file)  # it may have been edited, and executed again
         for node in reversed(_parsed("".join(linecache.getlines(file)))):
             if isinstance(node, kinds) and node.name == made.__name__ and _holds(node, lines):
+                if patched := _patched(made, node):
+                    raise ValueError(f"its {patched} was set later. Write it into the class.")
                 node.name = name
                 return ast.unparse(node)
     raise ValueError("its source is not a definition at the top of a cell or file.")
@@ -360,6 +370,20 @@ def _holds(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, lines: l
     """Whether this is the definition with code at one of ``lines``, and not another of its name."""
     first = min(part.lineno for part in (node, *node.decorator_list))
     return not lines or any(first <= line <= (node.end_lineno or first) for line in lines)
+
+
+def _patched(made: Any, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The name of a function that a class did not get by its definition, or an empty one."""
+    if not isinstance(made, type) or node.decorator_list:
+        return ""
+    bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    for name, part in vars(made).items():
+        function = inspect.unwrap(part) if callable(part) else part
+        is_outside = getattr(function, "__qualname__", "") == getattr(function, "__name__", None)
+        is_own = isinstance(function, types.FunctionType) and function.__module__ == made.__module__
+        if is_own and is_outside and name not in bound:
+            return name
+    return ""
 
 
 def _imports(name: str, module: types.ModuleType, attributes: Iterable[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import importlib
 import linecache
 import math
 import types
@@ -264,6 +265,21 @@ def test_operators_go_by_their_names(tmp_path: Path) -> None:
     assert values == passed(tmp_path, **values)
 
 
+def test_a_custom_operator_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what its module registers with it; one of the program itself would be without."""
+    code = (
+        "import torch\n@torch.library.custom_op('mine::twice', mutates_args=())\n"
+        "def twice(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n"
+    )
+    (tmp_path / "with_an_operator.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = importlib.import_module("with_an_operator").twice
+
+    assert twice is passed(tmp_path, twice=twice)["twice"]
+    with pytest.raises(UsageError, match="Define it in a module"):
+        code_of("", ["twice"], {"__name__": "with_an_operator", "twice": twice}, tmp_path)
+
+
 SCALE = 2
 
 
@@ -320,6 +336,38 @@ FIRST = again
 def again() -> str:  # type: ignore[no-redef]
     """The second of this name."""
     return "second"
+
+
+class Patched:
+    """It gets another method below."""
+
+    def __init__(self) -> None:
+        self.width = 1
+
+    def forward(self) -> int:
+        """The first of this name."""
+        return 1
+
+
+class Aliasing:
+    """Its body takes a function."""
+
+    aliased = doubled
+
+    def again(self) -> Any:
+        """What makes it known where it is."""
+        return self.aliased()
+
+
+@functools.singledispatch
+def chosen(value: object) -> object:
+    """What it does depends on what is registered."""
+    return value
+
+
+@chosen.register
+def _(value: int) -> int:
+    return value + 1
 
 
 @functools.cache
@@ -381,3 +429,18 @@ def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -
 
     assert '"mine"' in caught.value.message
     assert "setup" in caught.value.remedy
+
+
+def test_a_class_with_a_method_that_was_set_later_is_refused(tmp_path: Path) -> None:
+    """Its source has another one; one that its body names is no other."""
+    Patched.forward = doubled  # type: ignore[method-assign, assignment]
+
+    assert "aliased" in code_of("", ["Aliasing()"], globals(), tmp_path)
+    with pytest.raises(UsageError, match="its forward was set later"):
+        code_of("", ["Patched()"], globals(), tmp_path)
+
+
+def test_a_function_with_others_that_are_registered_is_refused(tmp_path: Path) -> None:
+    """They are executed, and its source says nothing of them."""
+    with pytest.raises(UsageError, match=r'"chosen".* registered with it is missing'):
+        code_of("", ["chosen"], globals(), tmp_path)
