@@ -221,10 +221,12 @@ class _Passed:
                 picklers.append(self)
 
             def reducer_override(self, found: Any) -> Any:
-                if isinstance(found, _DEFINED):
-                    return (
-                        own.found_there(found, scope) if _is_own(found, scope) else NotImplemented
-                    )
+                if isinstance(found, _DEFINED) and _is_own(found, scope):
+                    return own.found_there(found, scope)
+                if isinstance(found, type):
+                    for place, part in vars(found).items():
+                        if isinstance(part, types.FunctionType) and _is_own(part, scope):
+                            raise ValueError(f"{found.__name__}.{place} was set by this program.")
                 if not isinstance(found, torch.Tensor):
                     return NotImplemented
                 parts.update(_memory(torch, found))

@@ -440,6 +440,16 @@ def test_a_class_with_a_method_that_was_set_later_is_refused(tmp_path: Path) -> 
         code_of("", ["Patched()"], globals(), tmp_path)
 
 
+def test_a_class_of_a_library_that_the_program_patched_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that measures imports it as it is."""
+    monkeypatch.setattr(torch.nn.Linear, "forward", doubled)
+
+    with pytest.raises(UsageError, match=r"Linear\.forward was set by this program"):
+        code_of("", ["layer(1)"], {**globals(), "layer": torch.nn.Linear(2, 2)}, tmp_path)
+
+
 def test_a_function_with_others_that_are_registered_is_refused(tmp_path: Path) -> None:
     """They are executed, and its source says nothing of them."""
     with pytest.raises(UsageError, match=r'"chosen".* registered with it is missing'):
