@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import textwrap
 
 import click
 
@@ -29,7 +30,8 @@ def list_servers() -> None:
         console.line(f"{holder['build']}  {holder['interpreter']}", style="bold")
         age = duration(holder["age_s"])
         memory = size(holder["memory_bytes"])
-        console.line(f"  torch {holder['torch']} · {ready} · started {age} ago, {idle} · {memory}")
+        console.line(f"  torch {holder['torch']} · started {age} ago, {idle} · {memory}")
+        console.line(textwrap.fill(ready, 78, initial_indent="  ", subsequent_indent="  "))
     if not found:
         console.note(f"No servers are ready ({KEEP_VARIABLE} sets how long they stay).")
 

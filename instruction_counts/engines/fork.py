@@ -60,7 +60,7 @@ from instruction_counts.engines.engine import (
 )
 from instruction_counts.engines.fork_blocks import opened_blocks
 from instruction_counts.engines.fork_counts import CaseCounts, Once
-from instruction_counts.engines.fork_processes import COUNTS, CYCLES, TIMES, ForkProcesses
+from instruction_counts.engines.fork_processes import COUNTS, CYCLES, TIMES, ForkProcesses, Which
 from instruction_counts.engines.fork_server import CACHES, ServerStartError
 from instruction_counts.engines.kinds import kind_of
 from instruction_counts.engines.machine import read_machine
@@ -173,19 +173,24 @@ class ForkEngine:
     def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
         """What makes a server of a role: one of this engine, or one that others can use, too."""
         profile, notice = self._profile, self._notice
-        prepared_by, imports = self._own.prepared_by, self._own.imports
+        own = self._own
+
+        def which(role: str) -> Which:
+            return Which(role, own.prepared_by, own.imports)
+
         # Servers that others start would not have tasks that were registered here.
         is_usual = profile.keeps_servers and not profile.layout and not has_others()
-        kept_s = keep_s() if is_usual and imports == TORCH else 0.0
+        # Without torch a server starts quickly.
+        kept_s = keep_s() if is_usual and {*TORCH} <= {*own.imports} else 0.0
         if not kept_s:
-            return lambda role: self._processes.server(role, notice, prepared_by, imports)
+            return lambda role: self._processes.server(which(role), notice)
         try:
             warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
             warm.attend()
         except (OSError, subprocess.SubprocessError) as error:
             notice(f"Servers cannot be kept for the next command: {error}")
-            return lambda role: self._processes.server(role, notice, prepared_by)
-        return lambda role: warm.server(role, prepared_by)
+            return lambda role: self._processes.server(which(role), notice)
+        return lambda role: warm.server(which(role))
 
     @property
     def can_count(self) -> bool:

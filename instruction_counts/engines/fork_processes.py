@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+import attrs
 
 from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, on_one_core, without_aslr
 from instruction_counts.builds.probing import BuildFacts
@@ -40,6 +43,35 @@ _PADDING = 11
 """By how many bytes each layout makes the paths of the build longer."""
 
 
+@attrs.frozen
+class Which:
+    """What tells a server of a build and profile from its others."""
+
+    role: str
+    prepared_by: str = ""
+    """The module that gets it ready, where one does."""
+    imports: tuple[str, ...] = TORCH
+    """What its children find imported."""
+
+    @property
+    def title(self) -> str:
+        """What people know it by."""
+        others = [name for name in self.imports if name not in TORCH]
+        return "+".join([self._base, *others])
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        if self.imports == TORCH:
+            return self._base
+        digest = hashlib.sha256("\n".join(self.imports).encode()).hexdigest()
+        return f"{self._base}-{digest[:8]}"
+
+    @property
+    def _base(self) -> str:
+        return f"{self.role}-{self.prepared_by}" if self.prepared_by else self.role
+
+
 class ForkProcesses:
     """Starts the workers of one build below ``folder``, with ``libraries`` beside them.
 
@@ -57,25 +89,19 @@ class ForkProcesses:
         # Ours have no version in their names.
         self._stand_ins = [path for path in libraries if path.suffix != ".so"]
 
-    def server(
-        self,
-        role: str,
-        notice: Callable[[str], None],
-        prepared_by: str = "",
-        imports: Sequence[str] = TORCH,
-    ) -> ForkServer:
-        """A server of that role in a folder of its own, not started yet.
+    def server(self, which: Which, notice: Callable[[str], None]) -> ForkServer:
+        """A server in a folder of its own, not started yet.
 
-        ``prepared_by`` is the module that gets it ready, where one does; what that makes lies in
-        the folder of the server that takes times. ``imports`` is what children find imported.
+        What its module makes to get it ready lies in the folder of the one that takes times.
 
         It starts only while the files of the build are those that there were. ``notice`` learns
         that it is started again.
         """
         # The worker and the allocator lie in the working folder under fixed names, so that nothing
         # in the memory of the process depends on where this program or its cache is.
-        folder = self._folder_of(role, prepared_by)
-        native = self._folder_of(TIMES, prepared_by)
+        role, prepared_by = which.role, which.prepared_by
+        folder = self._folder / which.folder
+        native = self._folder / attrs.evolve(which, role=TIMES).folder
         # By the name under which it is preloaded, or there would be two of it, with counters each.
         links = self.links
         serve = {
@@ -85,7 +111,7 @@ class ForkProcesses:
             "search_path": {} if links is None else links.search_path(folder),
             "scattered": self._profile.layout,
             "prepares": prepared_by,
-            "imports": imports,
+            "imports": which.imports,
             "rehearsal": _REHEARSAL,
         }
         if self._stand_ins:
@@ -134,7 +160,7 @@ class ForkProcesses:
 
     def callgrind_fault(self) -> str:
         """Why Valgrind does not start; empty where it does, or the process crashes."""
-        folder = self._folder_of(COUNTS)
+        folder = self._folder / COUNTS
         if not folder.exists():  # no server of this command has it
             folder.mkdir(mode=0o700)
             self._fill(folder, COUNTS)
@@ -157,9 +183,6 @@ class ForkProcesses:
             path.unlink()
         last = "\n".join(done.stdout.decode(errors="replace").splitlines()[-5:])
         return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
-
-    def _folder_of(self, role: str, prepared_by: str = "") -> Path:
-        return self._folder / name_of(role, prepared_by)
 
     def _allocator(self) -> Mapping[str, str]:
         if self._profile.allocator == "system":
@@ -199,11 +222,6 @@ class ForkProcesses:
             variables["STEADY_LAYOUT"] = str(self._profile.layout)
             variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
         return variables
-
-
-def name_of(role: str, prepared_by: str) -> str:
-    """What a server is called."""
-    return f"{role}-{prepared_by}" if prepared_by else role
 
 
 _HEADING = re.compile(r"==\d+== (Callgrind|Copyright|Using Valgrind|Command|Parent PID|For inter)")

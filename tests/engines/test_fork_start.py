@@ -10,6 +10,7 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine, _Attempt
+from instruction_counts.engines.fork_processes import Which
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.engines.warm.client import HolderGoneError, WarmServer
@@ -90,4 +91,4 @@ def test_what_adds_to_a_measurement_is_not_left_out_because_servers_are_gone(
     attempt = _Attempt(WorkOrder(make_case("add"), BUILD, 10.0), (0,))
     expected = pytest.raises(HolderGoneError) if is_lost else contextlib.nullcontext({})
     with expected as nothing:
-        assert nothing == attempt.try_to_run(Failing(None, "times", ""), "executed")  # type: ignore[arg-type]
+        assert nothing == attempt.try_to_run(Failing(None, Which("times")), "executed")  # type: ignore[arg-type]

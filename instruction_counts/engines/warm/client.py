@@ -28,7 +28,7 @@ from instruction_counts.core.runtimes import needed_names
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork_processes import name_of
+from instruction_counts.engines.fork_processes import Which
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel, holder
 from instruction_counts.system.worker_process import WorkerError
@@ -73,13 +73,13 @@ class WarmServers:
         self._presence = self._found()
         self.is_closed = False
 
-    def server(self, role: str, prepared_by: str = "") -> WarmServer:
-        """A server of that role."""
-        return WarmServer(self, role, prepared_by)
+    def server(self, which: Which) -> WarmServer:
+        """One of them."""
+        return WarmServer(self, which)
 
-    def ready(self, role: str, prepared_by: str) -> dict[str, Any]:
+    def ready(self, which: Which) -> dict[str, Any]:
         """What a server had reported before this came; empty where it was not ready."""
-        found: dict[str, Any] = self._hello.get("ready", {}).get(name_of(role, prepared_by))
+        found: dict[str, Any] = self._hello.get("ready", {}).get(which.title)
         return found or {}
 
     @property
@@ -190,9 +190,8 @@ class WarmServers:
 class WarmServer:
     """A `ForkServer` that another process holds."""
 
-    def __init__(self, servers: WarmServers, role: str, prepared_by: str) -> None:
-        self._servers = servers
-        self._which = {"role": role, "prepared_by": prepared_by}
+    def __init__(self, servers: WarmServers, which: Which) -> None:
+        self._servers, self._which = servers, which
         self._warmed_up: dict[str, Any] = {"holder": None}
         self.cores: Sequence[int] = ()
         """Where it gets ready, if it has to; its children have cores of their own."""
@@ -200,7 +199,7 @@ class WarmServer:
     @property
     def ready(self) -> dict[str, Any]:
         """What the server reported when it was ready; empty where it is not."""
-        found: dict[str, Any] = self._warmed_up.get("ready") or self._servers.ready(**self._which)
+        found: dict[str, Any] = self._warmed_up.get("ready") or self._servers.ready(self._which)
         return found
 
     @property
@@ -247,7 +246,9 @@ class WarmServer:
             self.warm_up()
 
     def _ask(self, what: str, **request: Any) -> dict[str, Any]:
-        return self._servers.ask({"do": what, **self._which, "cores": [*self.cores], **request})
+        return self._servers.ask(
+            {"do": what, "which": self._which, "cores": [*self.cores], **request}
+        )
 
 
 Server: TypeAlias = ForkServer | WarmServer

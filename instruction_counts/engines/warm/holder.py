@@ -25,7 +25,7 @@ from instruction_counts.builds.files import state_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
-from instruction_counts.engines.fork_processes import ForkProcesses, name_of
+from instruction_counts.engines.fork_processes import ForkProcesses, Which
 from instruction_counts.engines.fork_server import KEPT, ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel
 from instruction_counts.system.folders import WorkFolder
@@ -54,8 +54,8 @@ class Order:
     keep_s: float
 
 
-MakeServer: TypeAlias = Callable[[str, Callable[[str], None], str], ForkServer]
-"""Makes a server of a role, which tells somebody what is to be known, prepared by a module."""
+MakeServer: TypeAlias = Callable[[Which, Callable[[str], None]], ForkServer]
+"""Makes a server, which tells somebody what is to be known."""
 
 
 class Holder:
@@ -72,7 +72,7 @@ class Holder:
         self._memory_is_short = memory_is_short
         self._place = order.place
         self._files = channel.digest_of(order.facts.files)
-        self._servers: dict[tuple[str, str], ForkServer] = {}
+        self._servers: dict[Which, ForkServer] = {}
         self._loaded: dict[str, tuple[int, int]] = {}
         self._kept: dict[str, dict[str, Any]] = {}
         self._notices: list[str] = []
@@ -173,26 +173,25 @@ class Holder:
             "facts": attrs.evolve(self._order.facts, files={}),
             "files": self._files,
             "ready": {
-                name_of(*key): one.ready for key, one in list(self._servers.items()) if one.is_ready
+                which.title: one.ready for which, one in list(self._servers.items()) if one.is_ready
             },
         }
 
     def _warm_up(
-        self, _: socket.socket, *, role: str, prepared_by: str, cores: list[int]
+        self, _: socket.socket, *, which: Mapping[str, Any], cores: list[int]
     ) -> dict[str, Any]:
-        server = self._server(role, prepared_by, cores)
+        server = self._server(which, cores)
         was_ready = server.is_ready
         server.warm_up()
         if not was_ready:
-            self._note_loaded(server, role)
+            self._note_loaded(server, which["role"])
         return {"status": "ok", "ready": server.ready, "folder": str(server.folder)}
 
     def _run(
         self,
         connection: socket.socket,
         *,
-        role: str,
-        prepared_by: str,
+        which: Mapping[str, Any],
         cores: list[int],
         task: Mapping[str, Any],
         timeout_s: float,
@@ -202,8 +201,8 @@ class Holder:
         given, wanted = (
             {name: Path(path) for name, path in (paths or {}).items()} for paths in (files, made)
         )
-        server = self._server(role, prepared_by, cores)
-        place = json.dumps([role, prepared_by, task, files], sort_keys=True)
+        server = self._server(which, cores)
+        place = json.dumps([which, task, files], sort_keys=True)
         answer = self._kept.get(place)
         if answer is None or not any(server.folder.glob(f"dumps/cg.{answer['pid']}.*")):
             answer = server.run(task, timeout_s, given, wanted, connection.fileno())
@@ -225,19 +224,19 @@ class Holder:
             "build": self._order.facts.build.name,
             "interpreter": self._order.facts.interpreter,
             "torch": self._order.facts.fingerprint.torch,
-            "servers": [name_of(*key) for key, one in list(self._servers.items()) if one.is_ready],
+            "servers": [which.title for which, one in list(self._servers.items()) if one.is_ready],
             "age_s": now - self._began,
             "idle_s": 0.0 if self._connections > 1 else max(0.0, now - self._used),
             "memory_bytes": _memory_below(os.getpid()),
         }
 
-    def _server(self, role: str, prepared_by: str, cores: list[int]) -> ForkServer:
+    def _server(self, which: Mapping[str, Any], cores: list[int]) -> ForkServer:
+        key = cattrs.structure(which, Which)
         with self._lock:
-            server = self._servers.get((role, prepared_by))
+            server = self._servers.get(key)
             if server is None:
-                server = self._make(role, self._notice, prepared_by)
+                server = self._servers[key] = self._make(key, self._notice)
                 server.cores = cores
-                self._servers[role, prepared_by] = server
             return server
 
     def _notice(self, text: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_processes import Which
 from instruction_counts.engines.warm import channel
 from instruction_counts.engines.warm.client import WarmServer, WarmServers, holders, told
 from instruction_counts.system.worker_process import WorkerError
@@ -144,7 +145,7 @@ class Held:
 def test_a_server_of_another_holder_has_its_folder() -> None:
     """Whichever server of this command noticed first that the holder was gone."""
     held = Held("first")
-    server = WarmServer(held, "counts", "")  # type: ignore[arg-type]
+    server = WarmServer(held, Which("counts"))  # type: ignore[arg-type]
     before = server.folder
     held.holder = "second"
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_processes import Which
 from instruction_counts.engines.fork_server import KEPT, ForkServer
 from instruction_counts.engines.warm import channel
 from instruction_counts.engines.warm.client import told
@@ -46,12 +47,12 @@ def hold(tmp_path: Path) -> Iterator[HOLD]:
     script.write_text(SCRIPT)
     threads: dict[Path, threading.Thread] = {}
 
-    def start(role: str, notice: Callable[[str], None], prepared_by: str) -> ForkServer:
+    def start(which: Which, notice: Callable[[str], None]) -> ForkServer:
         def worker(folder: Path) -> WorkerProcess:
             return WorkerProcess(sys.executable, {"PATH": "/usr/bin"}, folder, script=[str(script)])
 
-        serve = {"task": "serve", "role": role}
-        return ForkServer(folder / f"{role}{prepared_by}", worker, serve, notice=notice)
+        serve = {"task": "serve", "role": which.role}
+        return ForkServer(folder / which.folder, worker, serve, notice=notice)
 
     def held(keep_s: float = 60, memory_is_short: Callable[[], bool] = lambda: False) -> Path:
         place = tmp_path / f"{len(threads)}.socket"
@@ -79,8 +80,8 @@ def hold(tmp_path: Path) -> Iterator[HOLD]:
 def asked(place: Path, what: str, **request: Any) -> dict[str, Any]:
     """The answer to a request about the server that takes times."""
     with channel.connected(place) as connection:
-        which = {"role": "times", "prepared_by": "", "cores": []}
-        channel.send(connection, {"do": what, **which, **request})
+        whole = {"do": what, "which": Which("times"), "cores": [], **request}
+        channel.send(connection, whole)
         return channel.receive(connection)
 
 
@@ -165,7 +166,7 @@ def test_a_case_ends_when_nobody_waits_for_it(hold: HOLD, tmp_path: Path) -> Non
     place, said = hold(), tmp_path / "pid"
     stmt = f"open({str(said)!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
     request = {"task": task(stmt), "timeout_s": 1000, "files": {}, "made": {}}
-    which = {"role": "times", "prepared_by": "", "cores": []}
+    which = {"which": Which("times"), "cores": []}
 
     with channel.connected(place) as connection:
         channel.send(connection, {"do": "run", **which, **request})
@@ -209,7 +210,7 @@ def test_a_holder_that_retires_serves_who_is_there(hold: HOLD) -> None:
     place = hold()
 
     with channel.connected(place) as waiting:
-        which = {"role": "times", "prepared_by": "", "cores": [], "task": task("time.sleep(1)")}
+        which = {"which": Which("times"), "cores": [], "task": task("time.sleep(1)")}
         channel.send(waiting, {"do": "run", **which, "timeout_s": 60, "files": {}, "made": {}})
         told(place, "retire")
         assert not place.exists()

@@ -9,7 +9,7 @@ import pytest
 
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import probe
-from instruction_counts.core.api import GroupedStmts
+from instruction_counts.core.api import GroupedOnce, GroupedStmts
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
@@ -17,6 +17,7 @@ from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.fork_processes import Which
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
 from instruction_counts.engines.warm.client import WarmServers, holders, known_or_probed, told
 from instruction_counts.system.cache import Cache
@@ -32,6 +33,9 @@ CASES = {
     "fails": make_case("bad", stmt="torch.no_such_thing"),
     "python": make_case("add", stmt="torch.ones(4, 4) + 1"),
     "c++": materialize({("add",): GroupedStmts(None, "auto z = torch::ones({4, 4}) + 1;")})[0],
+    "imports": materialize(
+        {("once",): GroupedOnce("colorsys.rgb_to_hsv(1, 1, 1)", imports=("torch", "colorsys"))}
+    )[0],
 }
 
 
@@ -70,10 +74,10 @@ def test_counts_from_servers_that_were_kept_are_those_of_fresh_ones() -> None:
 
     assert counts_in(fresh) == counts_in(first) == counts_in(second)
     assert counts_in(fresh)["fails"] is None
-    assert all(counts_in(fresh)[name] for name in ("python", "c++"))
+    assert all(counts_in(fresh)[name] for name in ("python", "c++", "imports"))
     assert first["python"].executed == second["python"].executed == fresh["python"].executed
     ((_, holder),) = holders()
-    assert ["counts", "times"] == sorted(holder["servers"])
+    assert ["counts", "counts+colorsys", "times", "times+colorsys"] == sorted(holder["servers"])
 
 
 def test_what_is_known_of_a_build_is_what_would_be_found_out() -> None:
@@ -92,7 +96,7 @@ def test_servers_end_with_the_process_that_keeps_them() -> None:
     facts = known_or_probed(BUILD, 300)
     native = Compiler(facts, Cache(), environment(BUILD)).native
     servers = WarmServers(facts, Profile(), (native("steady"), native("fresh")), 600, print)
-    servers.server("times").warm_up()
+    servers.server(Which("times")).warm_up()
     ((_, holder),) = holders()
     kept = below(holder["pid"])
 
