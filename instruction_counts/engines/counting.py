@@ -97,11 +97,11 @@ class Counted:
     metrics: Amounts = NO_AMOUNTS
 
     def with_others(self, per_run: float) -> Counted:
-        """The same with what all other threads spend in a run."""
-        everywhere = self.instructions.per_run + round(per_run)
-        return attrs.evolve(
-            self, instructions=attrs.evolve(self.instructions, all_threads_per_run=everywhere)
-        )
+        """The same with what all other threads spend in a run; who waits for whom differs."""
+        counted, others = self.instructions, round(per_run)
+        exact, everywhere = counted.exact and not others, counted.per_run + others
+        counted = attrs.evolve(counted, exact=exact, all_threads_per_run=everywhere)
+        return attrs.evolve(self, instructions=counted)
 
     def unallocated(self) -> Counted:
         """The same without allocations, which only the steady allocator can count."""

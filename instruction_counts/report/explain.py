@@ -152,7 +152,7 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
             names = "".join(f"; {short(name, 40)}" for name in found.varying)
             why = f"the windows do not agree (spread {found.spread:,}{names})."
             if not found.spread:
-                why = "the windows agree, but those of another environment may not."
+                why = "the windows agree, but those of another process may not."
             yield Line(f"~ {side.title}: {why}")
         if outcome.functions is not None and not outcome.functions.calls:
             yield Line(f"{side.title} was stored without calls: no callers, flat flame graphs.")

@@ -315,6 +315,14 @@ def test_other_threads_are_those_of_the_process_but_its_first(tmp_path: Path) ->
     assert (30, 55) == (instructions.per_run, instructions.all_threads_per_run)
 
 
+def test_a_count_is_not_exact_where_other_threads_work() -> None:
+    """When these let the calling thread wait is not the same in each process."""
+    alone = counted(*totals((10, 300), (20, 600)))
+
+    assert alone.with_others(0.2).instructions.exact
+    assert not alone.with_others(25.0).instructions.exact
+
+
 # Dumps that are no use
 
 

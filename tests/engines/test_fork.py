@@ -590,6 +590,7 @@ def test_all_threads_are_counted(first: Mapping[str, Outcome]) -> None:
     assert instructions.all_threads_per_run is not None
     assert 150_000 / 8 < instructions.per_run < 150_000 * 1.5
     assert instructions.per_run < 0.8 * instructions.all_threads_per_run
+    assert not instructions.exact
 
 
 def test_the_fingerprint_tells_how_is_counted(lab: Lab, first: Mapping[str, Outcome]) -> None:

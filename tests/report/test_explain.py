@@ -237,7 +237,7 @@ def test_a_case_without_operators_has_none() -> None:
             {"exact": False, "spread": 559, "varying": ("at::random()",)},
             "~ new: the windows do not agree (spread 559; at::random).",
         ),
-        ({"exact": False}, "~ new: the windows agree, but those of another environment may not."),
+        ({"exact": False}, "~ new: the windows agree, but those of another process may not."),
         ({"executed": None}, "Python functions and operators were not stored for new."),
         (
             {"executed": attrs.evolve(EXECUTED, python="3.13")},
