@@ -216,10 +216,18 @@ def _look_at_opcodes(frame: FrameType) -> None:
 
 
 def _roots() -> List[str]:
-    """Folders that packages lie in, the innermost first."""
+    """Folders that packages lie in: of the search path the innermost first, then all others."""
     paths = sysconfig.get_paths()
-    folders = {*filter(None, sys.path), paths["stdlib"], paths["platstdlib"]}
-    return sorted(map(os.path.abspath, folders), key=len, reverse=True)
+    searched = {*filter(None, sys.path), paths["stdlib"], paths["platstdlib"]}
+    modules = [module for name, module in [*sys.modules.items()] if "." not in name]
+    # A checkout that is installed as editable can be found without being on the path.
+    found = {
+        str(Path(place).parent)
+        for module in modules
+        for place in getattr(module, "__dict__", {}).get("__path__") or ()
+    }
+    innermost = sorted(map(os.path.abspath, searched), key=len, reverse=True)
+    return [*innermost, *sorted(found, key=len)]
 
 
 def _identity(code: CodeType, roots: Sequence[str]) -> Tuple[str, int, str, str]:

@@ -53,12 +53,13 @@ def test_a_statement_is_a_function_of_its_own_wherever_it_stands() -> None:
     )
 
 
-def test_a_function_stands_where_its_package_does(tmp_path: Path) -> None:
-    """Not where that is installed."""
-    setup = module(tmp_path, "pack.inner", "\n\ndef f():\n    return 1\n")
-    row = functions("pack.inner.f()", setup)["f"]
+@pytest.mark.parametrize(("name", "after"), [("pack", ""), ("hooked", "; sys.path.pop(0)")])
+def test_a_function_stands_where_its_package_does(tmp_path: Path, name: str, after: str) -> None:
+    """Not where that is installed, nor how it was found: a hook finds what is on no path."""
+    setup = module(tmp_path, f"{name}.inner", "\n\ndef f():\n    return 1\n")
+    row = functions(f"{name}.inner.f()", setup + after)["f"]
 
-    assert row["file"] == "pack/inner.py"
+    assert row["file"] == f"{name}/inner.py"
     assert row["line"] == 3
 
 
