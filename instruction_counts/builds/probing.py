@@ -144,9 +144,10 @@ def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> 
         return BuildError(f'build "{build.name}": {reason}', REMEDY)
     if failure["kind"] == FailureKind.REFUSED.value:
         return BuildError(f'build "{build.name}": {reason}', failure.get("hint", ""))
-    # Debian's torch says where its headers are only with setuptools, which it does not depend on.
+    # Torch says where its headers are only with setuptools, which not each depends on.
     remedy = (
-        f"{interpreter} -m pip install setuptools     or apt-get install python3-setuptools"
+        f"{interpreter} -m pip install setuptools\n"
+        f"  (uv pip install --python {interpreter} setuptools; apt-get install python3-setuptools)"
         if "setuptools" in reason
         else "Install a complete PyTorch, or name another interpreter with --build."
     )

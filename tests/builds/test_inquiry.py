@@ -139,7 +139,7 @@ def test_a_build_without_torch_names_the_remedy(
 
 PYTHON = re.escape(sys.executable)
 DESCRIBING = f"{PYTHON} cannot describe its torch: ImportError: "
-SETUPTOOLS = f"{PYTHON} -m pip install setuptools     or apt-get install python3-setuptools"
+SETUPTOOLS = f"{PYTHON} -m pip install setuptools\n  \\(uv pip install --python {PYTHON} "
 
 
 @pytest.mark.parametrize(
