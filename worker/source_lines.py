@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import sys
-from importlib.util import decode_source
 from pathlib import Path
 from types import CodeType
 from typing import Any, Dict, Iterator, List
@@ -24,10 +24,33 @@ GONE, CHANGED = "gone", "changed"
 def find(request: Message) -> Message:
     """The ``functions``, each with its ``lines`` and ``digests``, or the ``problem`` with it.
 
-    Each is asked for by ``path``, ``line`` and ``name``. ``python`` is whose digests they are.
+    Each is asked for by ``path``, ``line`` and ``name``; where no such file is there, by the
+    ``file`` of its package and by ``digest``. ``python`` is whose digests they are.
     """
     python = ".".join(map(str, sys.version_info[:2]))
-    return {"python": python, "functions": [_found(**one) for one in request["functions"]]}
+    return {"python": python, "functions": [_one(**one) for one in request["functions"]]}
+
+
+def _one(path: str, line: int, name: str, file: str, digest: str) -> Dict[str, Any]:
+    first = _found(path, line, name)
+    if first.get("problem") == GONE:
+        for place in _elsewhere(file):
+            other = _found(place, line, name)
+            if digest in other.get("digests", ()):
+                return other
+    return first
+
+
+def _elsewhere(file: str) -> Iterator[str]:
+    """Where an import would find the file, such as in a checkout that is installed as editable."""
+    package = file.partition("/")[0].partition(".py")[0]
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError, AttributeError):
+        return
+    if spec is not None:
+        for place in spec.submodule_search_locations or [spec.origin or ""]:
+            yield str(Path(place).parent / file)
 
 
 def _found(path: str, line: int, name: str) -> Dict[str, Any]:
@@ -35,7 +58,7 @@ def _found(path: str, line: int, name: str) -> Dict[str, Any]:
         return {"problem": GONE}
     try:
         data = Path(path).read_bytes()
-        text = decode_source(data)
+        text = importlib.util.decode_source(data)
         code = compile(data, path, "exec", dont_inherit=True)
         tree = ast.parse(data)
     except OSError:

@@ -147,7 +147,13 @@ def source_changes(
         for function in (_own(change, mine, theirs),)
     ]
     asked = [
-        {"path": path, "line": function.line, "name": function.name}
+        {
+            "path": path,
+            "line": function.line,
+            "name": function.name,
+            "file": function.file,
+            "digest": function.digest,
+        }
         for _, path, function in wanted
         if path and function is not None
     ]
@@ -208,7 +214,7 @@ def _lines(
     problem = answer.get("problem")
     if problem == "gone":
         # It may lie in another folder of packages, which no run knows.
-        return None, f"{place} is not there; other folders, as those of PYTHONPATH, are not known"
+        return None, f"{place} is not there, and no import finds what was executed"
     if problem or not (unchecked or function.digest in answer["digests"]):
         return None, f"{place} has changed since the run"
     remark = f"{place} may have changed since the run: Python {unchecked} is not here"

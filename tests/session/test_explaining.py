@@ -37,7 +37,7 @@ def test_details_are_asked_for_the_one_case() -> None:
 
 FORWARD = PythonFunction("torch/linear.py", 3, "Linear.forward", "old", 20)
 EDITED = attrs.evolve(FORWARD, line=5, digest="new", bytecodes=30)
-ELSEWHERE = "other folders, as those of PYTHONPATH, are not known"
+ELSEWHERE = "no import finds what was executed"
 LINES = {"old": ["    def forward():", "        pass"], "new": ["    def forward(): # x"]}
 
 
@@ -86,9 +86,12 @@ def test_both_sides_of_an_edited_function_are_shown() -> None:
     found = changes(executing("old", FORWARD), executing("new", EDITED), files)
 
     assert [
-        {"path": "/old/torch/linear.py", "line": 3, "name": "Linear.forward"},
-        {"path": "/new/torch/linear.py", "line": 5, "name": "Linear.forward"},
-    ] == files.asked
+        (f"/{digest}/torch/linear.py", line, "Linear.forward", "torch/linear.py", digest)
+        for digest, line in (("old", 3), ("new", 5))
+    ] == [
+        tuple(asked[name] for name in ("path", "line", "name", "file", "digest"))
+        for asked in files.asked
+    ]
     base, new = (SourceLines(line, tuple(LINES[build])) for line, build in ((3, "old"), (5, "new")))
     assert (SourceChange("torch/linear.py", "Linear.forward", base, new),) == found
 
@@ -105,7 +108,7 @@ def test_what_is_called_more_often_is_not_asked_for() -> None:
 @pytest.mark.parametrize(
     ("files", "digest", "side", "text"),
     [
-        (Files(old="gone"), "new", "base", "/old/torch/linear.py is not there; " + ELSEWHERE),
+        (Files(old="gone"), "new", "base", "/old/torch/linear.py is not there, and " + ELSEWHERE),
         (Files(old="changed"), "new", "base", "/old/torch/linear.py has changed since the run"),
         # The function still begins there, but was edited since.
         (Files(), "later", "new", "/new/torch/linear.py has changed since the run"),

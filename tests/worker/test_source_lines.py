@@ -41,9 +41,10 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def found(path: Path, line: int, name: str) -> dict[str, Any]:
+def found(path: Path, line: int, name: str, digest: str = "", file: str = "") -> dict[str, Any]:
     """The only function that is asked for."""
-    answer = find({"functions": [{"path": str(path), "line": line, "name": name}]})
+    asked = {"path": str(path), "line": line, "name": name, "file": file, "digest": digest}
+    answer = find({"functions": [asked]})
     (only,) = answer["functions"]
     assert isinstance(only, dict)
     return only
@@ -100,3 +101,19 @@ def test_what_is_no_python_has_changed(path: Path, data: bytes) -> None:
     assert {"problem": "changed"} == found(path, 1, "f")
     for other in (path.parent, path.with_name("nothing.py")):
         assert {"problem": "gone"} == found(other, 1, "f")
+
+
+def test_a_file_that_another_folder_has_is_found_by_its_package(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a checkout is, if it holds what was executed."""
+    folder = tmp_path / "checkout" / "pack_of_mine"
+    folder.mkdir(parents=True)
+    (folder / "linear.py").write_text(TEXT, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder.parent)
+    (executed,) = found(path, 8, "Linear.forward")["digests"]
+    where = path.with_name("nothing.py"), 8, "Linear.forward"
+
+    assert "lines" in found(*where, executed, "pack_of_mine/linear.py")
+    for other, file in (("other", "pack_of_mine/linear.py"), (executed, "no_pack/linear.py")):
+        assert {"problem": "gone"} == found(*where, other, file)
