@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any, Set, Tuple
 
 from .main import Message, PythonLoop, Shim, make_artefact
 
@@ -14,16 +15,32 @@ _RUNS_TO_COMPILE_ALL = 4
 
 
 def artefact(request: Message, shim: Shim) -> Message:
-    """Make the artefact of a case where the case finds it; it answers with what that imported."""
+    """Make the artefact of a case where the case finds it; it answers with the files it read."""
     del shim
     import torch
 
     torch.set_num_threads(request["case"]["num_threads"])  # an artefact may hold to it
-    before = {*sys.modules}
-    make_artefact(request["case"]["artefact_source"], request["case"]["artefact"])
-    paths = {getattr(sys.modules[name], "__file__", None) for name in {*sys.modules} - before}
-    # In a server they lie below links that end with it.
-    return {"imported": sorted(os.path.realpath(path) for path in paths if isinstance(path, str))}
+    path, before = request["case"]["artefact"], {*sys.modules}
+    paths: Set[str] = set()
+
+    def note(event: str, args: Tuple[Any, ...]) -> None:
+        is_read = event == "open" and not args[2] & os.O_ACCMODE  # that is, O_RDONLY
+        if (is_read or event == "ctypes.dlopen") and isinstance(args[0], str):
+            paths.add(args[0])
+
+    sys.addaudithook(note)
+    make_artefact(request["case"]["artefact_source"], path)
+    paths.update(
+        file
+        for name in {*sys.modules} - before
+        for file in [getattr(sys.modules[name], "__file__", None)]
+        if isinstance(file, str)
+    )
+    # Torch's own are known. In a server they lie below links that end with it.
+    own = Path(torch.__file__).parent, Path(path).absolute().parent, Path.cwd()
+    left_out = ("/proc/", "/sys/", "/dev/", *("%s/" % folder.resolve() for folder in own))
+    read = {found for found in map(os.path.realpath, paths) if not found.startswith(left_out)}
+    return {"read": sorted(found for found in read if "__pycache__" not in found)}
 
 
 def compiled(request: Message, shim: Shim) -> Message:

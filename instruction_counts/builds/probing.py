@@ -81,7 +81,7 @@ class BuildFacts:
     @property
     def package_folder(self) -> str:
         """Where torch is installed, with its packages."""
-        return str(Path(self.torch_root).parent)
+        return str(Path(self.torch_root).parent.resolve())
 
     @property
     def can_count(self) -> bool:

@@ -206,6 +206,7 @@ class ForkEngine:
             BuildError: it does not start, and ``orders`` ask for counts; or what cases of another
                 device need cannot be made.
         """
+        self.forget_artefacts()
         needed = {self._needs_of(order) for order in orders if not order.refusal}
         engines = [self if needs == self._own else self._other(needs) for needs in needed]
         counts = any(order.counts and not order.refusal for order in orders)
@@ -218,6 +219,12 @@ class ForkEngine:
                 f"Valgrind does not start:\n{reason}",
                 "Fix it, try the slower engine (--engine timer), or skip the counts (--no-counts).",
             )
+
+    def forget_artefacts(self) -> None:
+        """Make again what cases need: files that it was made of may have been edited since."""
+        self._artefacts = Once(self._make_artefact)
+        for other in list(self._others.values()):
+            other.forget_artefacts()
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
@@ -604,6 +611,7 @@ class ForkEngine:
             found.torch,
             found.torch_git,
             files,
+            repr(sorted(self._facts.build.env.items())),
         )
 
     def _make_artefact(self, source: str, artefact: Artefact, attempt: _Attempt) -> Path:
@@ -612,8 +620,8 @@ class ForkEngine:
         def build(folder: Path) -> None:
             asked = {"artefact_source": source, "num_threads": num_threads}
             answer = self._make("artefact", asked, attempt, {"artefact": folder / name})
-            states = {path: state_of(path) for path in answer["imported"]}
-            (folder / _IMPORTED).write_text(json.dumps({k: v for k, v in states.items() if v}))
+            states = {path: state_of(path) for path in answer["read"]}
+            (folder / _READ).write_text(json.dumps({k: v for k, v in states.items() if v}))
 
         if artefact.is_kept:
             key = key_of(source, str(num_threads), *self._identity)
@@ -658,14 +666,14 @@ class ForkEngine:
             )
 
 
-_IMPORTED = "imported.json"
-"""Beside an artefact: the size and time of each file whose module was imported to make it."""
+_READ = "read.json"
+"""Beside an artefact: the size and time of each file that was imported or read to make it."""
 
 
 def _is_current(artefact: Path) -> bool:
     """Whether these files are as they were."""
     try:
-        states = json.loads((artefact / _IMPORTED).read_text(encoding="utf-8"))
+        states = json.loads((artefact / _READ).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False  # a damaged entry is made again
     return all(state_of(path) == (*state,) for path, state in states.items())

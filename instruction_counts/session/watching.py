@@ -60,7 +60,10 @@ class WatchRequest:
 
     def name(self, store: Store) -> str:
         """What identifies the watch, wherever the program is started."""
-        cases = str(self.compared.definitions), attrs.asdict(self.compared.selection)
+        definitions = str(self.compared.definitions)
+        if Path(definitions).is_file():
+            definitions = str(Path(definitions).resolve())
+        cases = definitions, attrs.asdict(self.compared.selection)
         # Runs are known by their numbers, so the database is part of it.
         place = store.name if "://" in store.name else str(Path(store.name).resolve())
         return json.dumps([self.list_command, self.build_command, *cases, place])

@@ -106,18 +106,26 @@ def test_a_build_without_a_compiler_fails_its_cases_alone(cache: Path) -> None:
     assert "/nowhere/c++" in failure.summary
 
 
-def test_a_package_is_made_again_where_a_module_was_edited(cache: Path, tmp_path: Path) -> None:
-    """One that its statement calls; else the package that was made is taken."""
+def test_a_package_is_made_again_where_a_file_was_edited(cache: Path, tmp_path: Path) -> None:
+    """A module that its statement calls, say; else the package that was made is taken.
+
+    A build with other variables has one of its own.
+    """
     setup = GroupedSetup("import mine; x = torch.ones(4)")
     groups = {("mine",): GroupedStmts("y = mine.f(x)", None, setup, "f(x) -> y", exported=True)}
     cases = materialize(groups)
     (case,) = (case for case in cases if case.autolabels.runtime is RuntimeMode.EXPORTED)
-    made = []
-    for text in ("x + 1", "x + 1", "(x * 2).sin() + 1"):
-        if not made or text != "x + 1":
-            (tmp_path / "mine.py").write_text(f"def f(x): return {text}")
-        outcome = measured(cache, {"": case}, counts=False, PYTHONPATH=str(tmp_path))[""]
-        assert outcome.failure is None
-        made.append({path.stat().st_mtime_ns for path in cache.glob("artefacts/*/artefact.pt2")})
 
-    assert made[0] == made[1] != made[2]
+    def packages(expression: str, folders: str = str(tmp_path)) -> set[int]:
+        """When each was made that there is once the case has been measured."""
+        module, code = tmp_path / "mine.py", f"def f(x): return {expression}"
+        if not module.exists() or module.read_text() != code:
+            module.write_text(code)
+        outcome = measured(cache, {"": case}, counts=False, PYTHONPATH=folders)[""]
+        assert outcome.failure is None
+        return {path.stat().st_mtime_ns for path in cache.glob("artefacts/*/artefact.pt2")}
+
+    first = packages("x + 1")
+    assert first == packages("x + 1")
+    second = packages("(x * 2).sin() + 1")
+    assert first != second < packages("(x * 2).sin() + 1", f"{tmp_path}:/nowhere")

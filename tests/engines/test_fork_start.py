@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.core.api import GroupedSetup, GroupedStmts
+from instruction_counts.core.expand import materialize
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.engine import Profile
+from instruction_counts.engines.engine import Profile, artefact_source
 from instruction_counts.engines.fork import ForkEngine, _Attempt
 from instruction_counts.engines.fork_processes import Which
 from instruction_counts.engines.fork_server import ForkServer
@@ -92,3 +94,30 @@ def test_what_adds_to_a_measurement_is_not_left_out_because_servers_are_gone(
     expected = pytest.raises(HolderGoneError) if is_lost else contextlib.nullcontext({})
     with expected as nothing:
         assert nothing == attempt.try_to_run(Failing(None, Which("times")), "executed")  # type: ignore[arg-type]
+
+
+class Making(ForkEngine):
+    """Counts what is made for cases, natively."""
+
+    made = 0
+
+    def _make(self, *_: object) -> dict[str, list[str]]:
+        self.made += 1
+        return {"read": []}
+
+
+def test_a_model_is_scripted_once_for_all_cases_of_a_run() -> None:
+    """And again for the next run of a session: what its source imports may have been edited."""
+    group = GroupedStmts(
+        "y = x + 1", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", torchscript=True
+    )
+    cases = [case for case in materialize({("add",): group}) if artefact_source(case)]
+    attempt = _Attempt(WorkOrder(cases[0], BUILD, 10.0), (0,))
+    profile = Profile(keeps_servers=False)
+    engine = Making(FACTS, LibrariesAt(Path(__file__)), profile, lambda _: None)
+
+    with contextlib.closing(engine):
+        for run in (1, 2):
+            engine.check([])
+            assert engine._files(attempt) == engine._files(attempt)
+            assert run == engine.made

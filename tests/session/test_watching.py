@@ -492,13 +492,16 @@ def test_each_watch_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
-    def name(database: Path, only: str) -> str:
-        request = ComparisonRequest("d", Selection((only,)))
+    (tmp_path / "d.py").touch()
+
+    def name(database: Path, only: str, definitions: str = "d.py") -> str:
+        request = ComparisonRequest(definitions, Selection((only,)))
         with Store(database) as store:
             return WatchRequest("command", None, request).name(store)
 
     near, far = Path("runs.db"), tmp_path / "runs.db"
-    files = [state_file_of(name(*watch)) for watch in ((near, "a"), (near, "b"), (far, "a"))]
+    watches = (near, "a"), (near, "b"), (far, "a", str(tmp_path / "d.py"))
+    files = [state_file_of(name(*watch)) for watch in watches]
 
     assert files[0] == files[2] != files[1]
     assert [tmp_path / "instruction-counts"] * 3 == [file.parent for file in files]

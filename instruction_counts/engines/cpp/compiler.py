@@ -26,7 +26,12 @@ from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.headers import HEADERS, headers_digest, shared_paths
+from instruction_counts.engines.cpp.headers import (
+    HEADERS,
+    header_names,
+    headers_digest,
+    shared_paths,
+)
 from instruction_counts.engines.cpp.process import CompileError, CompilerProcesses, diagnosis
 from instruction_counts.engines.cpp.source import (
     PRELUDES,
@@ -50,7 +55,8 @@ _TIMEOUT_S = 600.0
 _OLDEST_STANDARD = 17
 _ELSEWHERE = f"Set {VARIABLE} to a folder that you can write to, on a disk with room."
 _IMPLIED_INCLUDES = {"/usr/include", "/usr/local/include"}
-_SEARCHED = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH")
+_FOR_HEADERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
+_SEARCHED = (*_FOR_HEADERS, "LIBRARY_PATH", "COMPILER_PATH")
 """Variables that change what a compiler finds."""
 
 
@@ -209,11 +215,14 @@ class Compiler:
     def _identity(self) -> tuple[str, ...]:
         """The compiler and the headers: part of the key of all that is compiled from them."""
         found = self._facts.fingerprint
+        searched_in = {name: self._commands.environment.get(name, "") for name in _SEARCHED}
         return (
             *(_FORMAT, self._compiler.path, found.compiler, found.libc),
             *(found.torch, found.torch_git, headers_digest(self._include_paths)),
             *self._flags,
-            *(f"{name}={self._commands.environment.get(name, '')}" for name in _SEARCHED),
+            *(f"{name}={searched}" for name, searched in searched_in.items()),
+            # One that is added may come before another of its name.
+            *(path for name in _FOR_HEADERS for path in header_names(searched_in[name])),
         )
 
     def _case_key(self, source: CppSource) -> str:

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from instruction_counts.builds.files import files_below
@@ -19,6 +19,7 @@ from instruction_counts.system.cache import Cache, key_of
 
 HEADERS = "headers"
 _CONTENT = "content"
+_SUFFIXES = {"", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".tcc", ".cuh"}
 
 
 def shared_paths(cache: Cache, paths: Sequence[str]) -> tuple[str, ...]:
@@ -52,6 +53,15 @@ def headers_digest(include_paths: Sequence[str]) -> str:
             found = os.stat(path)  # noqa: PTH116 - ten thousand times
             digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
     return digest.hexdigest()
+
+
+def header_names(search_path: str) -> Iterator[str]:
+    """The paths of what may be headers, below the folders of a variable such as CPATH."""
+    for folder in filter(None, search_path.split(os.pathsep)):
+        for path in files_below(folder):
+            suffix = os.path.splitext(path)[1]  # noqa: PTH122 - maybe thousands
+            if suffix in _SUFFIXES and f"{os.sep}." not in path[len(folder) :]:
+                yield path
 
 
 def _content_of(cache: Cache, paths: Sequence[str]) -> str:

@@ -374,6 +374,27 @@ def test_a_changed_header_of_the_user_compiles_again(
     assert not compiler.has(case)
 
 
+def test_a_header_that_comes_before_another_compiles_again(
+    facts: BuildFacts, tmp_path: Path
+) -> None:
+    """What was compiled did not read it; what is no header, as of a repository, changes nothing."""
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        (folder / ".git").mkdir(parents=True)
+    (folders[1] / "mine.h").write_text("static int mine = 2;")
+    case = source("seen = mine;", global_setup=f"{SEEN}#include <mine.h>")
+
+    def compiler() -> Compiler:
+        return tiny_compiler(facts, tmp_path / "cache", CPATH=":".join(map(str, folders)))
+
+    compiler().case(case)
+    (folders[0] / "notes.txt").write_text("none")
+    (folders[0] / ".git" / "HEAD").write_text("none")
+    assert compiler().has(case)
+    (folders[0] / "mine.h").write_text("static int mine = 1;")
+    assert not compiler().has(case)
+
+
 def test_the_same_source_gives_the_same_bytes(facts: BuildFacts, tmp_path: Path) -> None:
     """In whichever folder, whatever was compiled before; nothing but the results is kept."""
     case = source("static int n = __LINE__; seen = n; puts(__FILE__);", "struct {} s;")
