@@ -6,6 +6,7 @@ run goes on. A server that starts then measures other code.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import stat
@@ -19,6 +20,8 @@ Files: TypeAlias = Mapping[str, tuple[int, int]]
 _SKIPPED = "__pycache__"
 """Python writes there whenever it imports."""
 
+_NAME = (0, 0)
+"""In place of size and time, of what is watched by its name alone."""
 _LIBRARIES = ("libtorch*.so*", "libc10*.so*")
 """What distributions put beside the libraries of others."""
 
@@ -28,8 +31,9 @@ def files_of(
 ) -> Files:
     """The interpreter, all below the folder ``root``, and torch's libraries elsewhere.
 
-    Also what says, in folders that are ``searched`` for modules, where others are: a checkout that
-    was installed as editable.
+    Also, in folders that are ``searched`` for modules, what says where others are (a checkout that
+    was installed as editable), and the names of those that are there: one that is new may come
+    before another, or be what was missing.
 
     Sizes and times suffice: reading all of torch would take seconds, this takes 0.1 s.
     """
@@ -37,16 +41,29 @@ def files_of(
     libraries = (
         str(path) for folder in elsewhere for pattern in _LIBRARIES for path in folder.glob(pattern)
     )
-    named = (str(path) for folder in searched for path in Path(folder).glob("*.pth"))
+    folders = [*searched]
+    named = (str(path) for folder in folders for path in Path(folder).glob("*.pth"))
     paths = (interpreter, *files_below(root), *libraries, *named)
     found = ((path, state_of(path)) for path in paths)
-    return {path: state for path, state in found if state is not None}
+    names = dict.fromkeys((name for folder in folders for name in _modules_in(folder)), _NAME)
+    return {**names, **{path: state for path, state in found if state is not None}}
+
+
+def _modules_in(folder: str) -> Iterator[str]:
+    """The paths of modules and packages that can be imported from there."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            package = os.path.join(entry.path, "__init__.py")  # noqa: PTH118 - hundreds
+            if entry.name.endswith((".py", ".so")) or os.path.exists(package):  # noqa: PTH110
+                yield entry.path
 
 
 def changed(before: Files, after: Files) -> tuple[str, ...]:
-    """The paths that were added, removed or written between two looks, sorted."""
-    paths = before.keys() | after.keys()
-    return tuple(sorted(path for path in paths if before.get(path) != after.get(path)))
+    """The paths that were added, removed or written between two looks, sorted; no mere names."""
+    both = {path: (before.get(path), after.get(path)) for path in before.keys() | after.keys()}
+    return tuple(
+        sorted(path for path, (old, new) in both.items() if old != new and _NAME not in (old, new))
+    )
 
 
 def written_after(files: Files, moment: str) -> tuple[str, ...]:

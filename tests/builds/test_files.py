@@ -74,3 +74,24 @@ def test_what_changed_is_named(
 
     assert tuple(str(build / name) for name in names) == changed(before, files_in(build))
     assert {} == files_in(build / "absent")  # all of them are then missing
+
+
+@pytest.mark.parametrize(
+    ("name", "is_seen"),
+    [
+        ("numpy/__init__.py", True),
+        ("usercustomize.py", True),
+        ("c.so", True),
+        ("results.json", False),
+    ],
+)
+def test_what_can_be_imported_is_known_by_its_name(build: Path, name: str, is_seen: bool) -> None:
+    """Servers that did without it are of another build; nobody wrote to this one."""
+    before = files_in(build)
+    write(name)(build)
+    after = files_in(build)
+    write(name)(build)
+
+    assert is_seen is (before != after)
+    assert after == files_in(build)
+    assert () == changed(before, after)
