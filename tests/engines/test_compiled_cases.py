@@ -94,7 +94,10 @@ def test_what_is_compiled_is_counted_timed_and_described(first: Mapping[str, Out
 def test_a_second_process_finds_what_the_first_one_compiled(
     first: Mapping[str, Outcome], cache: Path
 ) -> None:
-    """Its counts may be others, a backward pass by up to 0.3%: so none is called exact."""
+    """Its counts may be others, so none is called exact.
+
+    Those of a backward pass differed by up to 0.4%; what is compiled again differs by far more.
+    """
     names = ("whole forward", "whole forward+backward", "broken forward")
 
     twice = {f"{name}{again}": CASES[name] for name in names for again in ("", ", again")}
@@ -103,7 +106,7 @@ def test_a_second_process_finds_what_the_first_one_compiled(
     for name in names:
         again = per_run(second[f"{name}, again"])
         counts = [again, *(per_run(outcomes[name]) for outcomes in (first, second))]
-        assert max(counts) < (1.003 if "backward" in name else 1.001) * min(counts)
+        assert max(counts) < (1.01 if "backward" in name else 1.001) * min(counts)
         assert [False, False] == [
             outcomes[name].instructions is not None and outcomes[name].instructions.exact
             for outcomes in (first, second)
