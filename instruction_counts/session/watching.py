@@ -45,6 +45,10 @@ Describe: TypeAlias = Callable[[Difference, str, str, str], Step]
 """Makes a step of a difference, the builds before and after it, and where it was measured."""
 
 
+_FILES = (".py", ".yaml", ".yml", ".json")
+"""How a file of definitions ends, and no module."""
+
+
 @attrs.frozen
 class WatchRequest:
     """Which builds are watched, by which cases, and how these are measured."""
@@ -60,10 +64,10 @@ class WatchRequest:
 
     def name(self, store: Store) -> str:
         """What identifies the watch, wherever the program is started."""
-        definitions = str(self.compared.definitions)
-        if Path(definitions).is_file():
+        definitions = self.compared.definitions
+        if isinstance(definitions, str) and definitions.endswith(_FILES):
             definitions = str(Path(definitions).resolve())
-        cases = definitions, attrs.asdict(self.compared.selection)
+        cases = str(definitions), attrs.asdict(self.compared.selection)
         # Runs are known by their numbers, so the database is part of it.
         place = store.name if "://" in store.name else str(Path(store.name).resolve())
         return json.dumps([self.list_command, self.build_command, *cases, place])

@@ -504,6 +504,7 @@ def test_each_watch_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     files = [state_file_of(name(*watch)) for watch in watches]
 
     assert files[0] == files[2] != files[1]
+    assert files[0] != state_file_of(name(near, "a", "operators of " + "x" * 5_000))
     assert [tmp_path / "instruction-counts"] * 3 == [file.parent for file in files]
 
 

@@ -79,7 +79,7 @@ class WarmServers:
 
     def ready(self, which: Which) -> dict[str, Any]:
         """What a server had reported before this came; empty where it was not ready."""
-        found: dict[str, Any] = self._hello.get("ready", {}).get(which.title)
+        found: dict[str, Any] = self._hello.get("ready", {}).get(which.folder)
         return found or {}
 
     @property

@@ -173,7 +173,9 @@ class Holder:
             "facts": attrs.evolve(self._order.facts, files={}),
             "files": self._files,
             "ready": {
-                which.title: one.ready for which, one in list(self._servers.items()) if one.is_ready
+                which.folder: one.ready
+                for which, one in list(self._servers.items())
+                if one.is_ready
             },
         }
 
