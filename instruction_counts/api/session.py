@@ -11,6 +11,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 import attrs
 
+from instruction_counts.analysis.verdicts import comparison
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import (
     Cases,
@@ -27,13 +28,15 @@ from instruction_counts.api.arguments import (
 from instruction_counts.api.passing import code_of
 from instruction_counts.api.values import Comparison, Result, Run, StatementError, as_kind
 from instruction_counts.builds.hermetic import environment
-from instruction_counts.core.types import Language, RuntimeMode
+from instruction_counts.core.types import Case, Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FailureKind, Status
 from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Observer, Silent
+from instruction_counts.gate.baseline import Baseline
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
+from instruction_counts.session.checking import verify_check
 from instruction_counts.session.comparing import compare_sides
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.session.timing import Timed, time_statements
@@ -183,6 +186,13 @@ class Session:
         """
         with self._given_up_if_interrupted():
             return compare(base, self.build, definitions=definitions, **self._own, **how)
+
+    def verify(
+        self, compared: comparison.Comparison, baseline: Baseline, cases: Sequence[Case]
+    ) -> comparison.Comparison:
+        """What a baseline differs from by enough is counted again in other memory layouts."""
+        with self._given_up_if_interrupted():
+            return verify_check(self._kept([self.build]), cases, compared, baseline)
 
     @property
     def _own(self) -> dict[str, Any]:
@@ -413,11 +423,11 @@ def compare(
             attrs.evolve(case, base=before.records.get(case.key), new=after.records.get(case.key))
             for case in found.comparison.differences
         )
-        comparison = attrs.evolve(
+        compared = attrs.evolve(
             found.comparison,
             base=before,
             new=after,
             differences=differences,
             is_sound=found.is_sound,
         )
-    return as_kind(Comparison, comparison)
+    return as_kind(Comparison, compared)

@@ -11,7 +11,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, narrowed
 from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.core.types import CaseKey, Language
+from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete, as_it_is
@@ -109,21 +109,32 @@ def check_side(
     compared(Side(asked.name, how.settings.engine, fingerprint, {}), as_it_is)
     cases = load_cases(how.definitions, how.selection)
 
-    def verify(comparison: Comparison) -> Comparison:
-        if not can_verify(kept, comparison, how.layouts):
-            return comparison
-        return count_again(  # the baseline remembers its own layouts
-            *(kept, cases, comparison, how.layouts),
-            lambda again: verified_against(comparison, baseline, again.counts[0]),
-        )
-
     with runner.keeping() as kept:
         found = measure_and_judge(
             *(kept, cases, how),
             lambda measured: compared(measured[asked.name], kept.completed),
-            verify,
+            lambda comparison: verify_check(kept, cases, comparison, baseline, how.layouts),
         )
     return Check.of(found, limits, fail_on, exceeded)
+
+
+def verify_check(
+    runner: BuildRunner,
+    cases: Sequence[Case],
+    comparison: Comparison,
+    baseline: Baseline,
+    layouts: int | None = None,
+) -> Comparison:
+    """Count suspects again in other layouts of the one build; the baseline remembers its own.
+
+    ``layouts`` and what is raised are as in `count_again`.
+    """
+    if not can_verify(runner, comparison, layouts):
+        return comparison
+    return count_again(
+        *(runner, cases, comparison, layouts),
+        lambda again: verified_against(comparison, baseline, again.counts[0]),
+    )
 
 
 def note_unused(limits: Limits, keys: Iterable[CaseKey], where: str, observer: Observer) -> None:

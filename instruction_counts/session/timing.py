@@ -7,6 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import MeasuredStatement, beside
+from instruction_counts.core.types import Case
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import Statements
 from instruction_counts.session.builds import BuildRunner
@@ -22,6 +23,7 @@ class Timed:
 
     statements: tuple[MeasuredStatement, ...]
     run: Run
+    cases: tuple[Case, ...]
     has_failed_cases: bool = False
 
     @property
@@ -46,4 +48,4 @@ def time_statements(asked: Statements, made: Callable[[], BuildRunner]) -> Timed
     cases = cases_of(asked)
     runner = made()
     measured = runner.run(runner.orders(cases)).finished()
-    return Timed(beside(measured.ordered), measured.run, measured.has_failed_cases)
+    return Timed(beside(measured.ordered), measured.run, cases, measured.has_failed_cases)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -15,16 +16,19 @@ from typing import Any
 
 import attrs
 
+from instruction_counts.analysis.verdicts.difference import Layouts, judge_verified
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.api import MeasurementSettings, Session, accept, check
 from instruction_counts.api.arguments import effect_of
 from instruction_counts.api.passing import code_of
 from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import Statements
-from instruction_counts.gate.limits import Allowed, Limits
+from instruction_counts.gate.baseline import read_baseline
+from instruction_counts.gate.limits import Allowed, Limits, apply_limits
 from instruction_counts.report.document import Document, Line
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, check_document
@@ -34,12 +38,23 @@ from instruction_counts.storage.json_files import dumps, loads
 from instruction_counts.system.program import PROGRAM
 
 
+@attrs.frozen
+class _Counted:
+    """What a process tells the one that started it."""
+
+    run: Run
+    layouts: tuple[Layouts | None, ...]
+    """Of each case what it was verified with."""
+
+
 class Counting:
     """Counts in servers that start with the first count, and keeps what it counted."""
 
     def __init__(self, session_of: Callable[..., Session] = Session) -> None:
         self._open = functools.cache(lambda: session_of(settings=MeasurementSettings(times=False)))
         self._run: Run | None = None
+        self._cases: list[Case] = []
+        self._layouts: dict[tuple[str, ...], Layouts | None] = {}
         self.records: dict[tuple[str, ...], Record] = {}
 
     def count(
@@ -54,6 +69,7 @@ class Counting:
         # What is called may change, and is compared then: a case is what its test says.
         digest = hashlib.sha256(f"{setup}\0{stmt}".encode()).hexdigest()
         self._run = timed.run
+        self._cases += (attrs.evolve(case, label=label) for case in timed.cases)
         self.records[label] = attrs.evolve(record, label=label, definition_hash=digest)
         failure = record.outcome.failure
         return "" if record.outcome.status is Status.OK or failure is None else failure.summary
@@ -63,14 +79,28 @@ class Counting:
         assert self._run is not None, "something was counted"
         return attrs.evolve(self._run, cases=tuple(self.records.values()))
 
+    def verify(self, baseline: str | None, _: str, accepts: bool) -> None:
+        """Count again, in other memory layouts, what differs from a baseline; `close` comes later.
+
+        What keeps it from being compared, `concluded` says.
+        """
+        if baseline is None or accepts or not self._cases:
+            return
+        with contextlib.suppress(UsageError):
+            comparison = check(baseline, self._side()).comparison
+            found = self._open().verify(comparison, read_baseline(Path(baseline)), self._cases)
+            self._layouts = {each.key.label: each.layouts for each in found.differences}
+
     def as_text(self) -> str:
         """All of it, for `add` in another process."""
-        return dumps(self.counted())
+        return dumps(_Counted(self.counted(), tuple(map(self._layouts.get, self.records))))
 
     def add(self, text: str) -> None:
         """Take what another process counted in the same build."""
-        self._run = loads(text, Run)
-        self.records.update({record.label: record for record in self._run.cases})
+        found = loads(text, _Counted)
+        self._run = found.run
+        for record, layouts in zip(found.run.cases, found.layouts, strict=True):
+            self.records[record.label], self._layouts[record.label] = record, layouts
 
     @staticmethod
     def problem_of(function: Callable[..., Any], fixtures: Collection[str]) -> str:
@@ -105,15 +135,24 @@ class Counting:
         run = self.counted()
         if baseline is None:
             return run_document(run), False
-        (build,) = run.builds
-        side = side_of(run, build, "these tests")
+        side = self._side()
         if accepts:
             return _accepted(side, baseline), False
         limits = Limits(Allowed(hard=effect_of(fail_on)))
         if not Path(baseline).exists():
             raise UsageError(f"{baseline} does not exist", "Write it: --icount-accept")
-        found = check(baseline, side, limits=limits)
-        return check_document(found.gate), found.gate.fails
+        comparison = check(baseline, side).comparison
+        judged = tuple(
+            judge_verified(of, layouts) if (layouts := self._layouts.get(of.key.label)) else of
+            for of in comparison.differences
+        )
+        gate = apply_limits(attrs.evolve(comparison, differences=judged), limits)
+        return check_document(gate), gate.fails
+
+    def _side(self) -> Side:
+        run = self.counted()
+        (build,) = run.builds
+        return side_of(run, build, "these tests")
 
 
 def _accepted(side: Side, baseline: str) -> Document:

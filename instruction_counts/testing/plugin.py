@@ -142,6 +142,8 @@ class Plugin:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail where more is counted than the baseline allows, or nothing; end the servers."""
         told = getattr(session.config, "workeroutput", None)
+        if self._counting is not None and session.exitstatus != pytest.ExitCode.INTERRUPTED:
+            self._counting.verify(*_options(session.config))
         if told is None:
             if self._concluded(session.config)[1] and not session.exitstatus:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED

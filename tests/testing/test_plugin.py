@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.testing import plugin
 from instruction_counts.testing.counting import Counting
 from instruction_counts.testing.plugin import Plugin
@@ -86,11 +87,18 @@ def test_fine(benchmark):
 
 
 @pytest.fixture
-def engine() -> Iterator[FakeEngine]:
+def in_layouts() -> list[Outcome]:
+    """What the first test counts in other memory layouts."""
+    return [counted(1020)]
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, in_layouts: list[Outcome]) -> Iterator[FakeEngine]:
     """What counts."""
     stmt = "icount_function(*icount_args)"
     counts = [counted(1000), counted(1004), counted(1020)]
-    made = FakeEngine({(stmt,): counts, ("fails()",): [failed()]})
+    again = f"{request.function.__name__}.py", "test_call"
+    made = FakeEngine({(stmt,): counts, ("fails()",): [failed()], again: in_layouts})
     with fake_engines({BUILD.name: made}):
         yield made
 
@@ -133,7 +141,27 @@ def test_what_exceeds_the_baseline_fails_the_run(
 
     accepting.stdout.fnmatch_lines(["Saved: counts.json (1 case). Commit it."])
     assert [0, 0, 1] == [accepting.ret, *codes]
-    assert 3 == len(engine.calls)
+    first = [call for call in engine.calls if not call.order.layout]
+    assert 3 == len(first)
+
+
+@pytest.mark.parametrize("in_layouts", [[counted(1000)]])
+@pytest.mark.parametrize("is_of_xdist", [False, True])
+def test_what_memory_moves_does_not_fail_the_run(
+    pytester: pytest.Pytester, engine: FakeEngine, *, is_of_xdist: bool
+) -> None:
+    """It is counted again in other layouts, by the process that counted it."""
+    pytester.makepyfile(CALLS)
+    options = ("-k", "call", "--icount-baseline", "counts.json")
+    run(pytester, *options, "--icount-accept")
+    workers = [Worker()] if is_of_xdist else []
+    result = run(pytester, *options, plugins=workers)
+    if is_of_xdist:
+        result = run(pytester, *options, "-k", "nothing", plugins=[Controller(*workers)])
+
+    assert engine.calls[-1].order.layout
+    assert pytest.ExitCode.TESTS_FAILED != result.ret
+    result.stdout.fnmatch_lines(["1 case: 1 same*"])
 
 
 def test_several_calls_of_a_test_are_several_cases(
@@ -221,6 +249,7 @@ class Controller:
             session.config.hook.pytest_testnodedown(node=worker, error=None)
 
 
+@pytest.mark.parametrize("in_layouts", [[counted(1004)]])
 def test_what_processes_of_xdist_count_is_compared_together(
     pytester: pytest.Pytester, engine: FakeEngine
 ) -> None:
