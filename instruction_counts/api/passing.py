@@ -170,9 +170,9 @@ class _Passed:
         if known != name and type(value) not in _ATOMS:
             self.lines.append(f"{name} = {known}")
         elif is_own:
-            source = _source(value, name)
+            source, home = _source(value, name), _home(value, scope)
             for chain in _needed(source):
-                self.add(chain, getattr(inspect.unwrap(value), "__globals__", scope))
+                self.add(chain, home)
             self.lines.append(source)
         elif _is_builtin(value) or (is_definition and value.__qualname__.isidentifier()):
             self.imports.append(f"from {value.__module__} import {value.__name__} as {name}")
@@ -250,14 +250,14 @@ class _Passed:
 
     def found_there(self, value: Any, scope: Mapping[str, Any]) -> tuple[Any, ...]:
         """How a saved value finds a class or function of the program, whose source comes first."""
-        name = value.__name__
+        name, home = value.__name__, _home(value, scope)
         if name not in self._classes:
-            if scope.get(name) is not value:
+            if home.get(name) is not value:
                 raise ValueError(
                     f"{name} was defined again since then, or not at the top of a cell or file."
                 )
             self._classes.add(name)
-            self.add(name, scope)
+            self.add(name, home)
             place = f"__import__('sys').modules.setdefault('{_OWN}', __import__('types')"
             self.lines.append(f"{place}.SimpleNamespace()).{name} = {name}")
         return eval, (f"__import__('sys').modules['{_OWN}'].{name}",)
@@ -266,6 +266,14 @@ class _Passed:
 def _is_own(value: Any, scope: Mapping[str, Any]) -> bool:
     """Whether a function or class was defined where its name is: no import finds it."""
     return value.__module__ in {"__main__", scope.get("__name__")}
+
+
+def _home(value: Any, scope: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The names among which a function or class of the program was defined."""
+    if not isinstance(value, type):
+        return getattr(inspect.unwrap(value), "__globals__", scope)
+    home = vars(sys.modules.get(value.__module__, sys))
+    return home if home.get(value.__name__) is value else scope
 
 
 def _is_builtin(value: Any) -> bool:

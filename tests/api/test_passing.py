@@ -325,6 +325,14 @@ def test_what_the_program_defines_comes_with_its_source(stmt: str, tmp_path: Pat
     assert all(found.get(name) is not values[name] for name in ("doubled", "Pair", "Net"))
 
 
+def test_a_class_comes_with_what_is_beside_it_and_not_in_the_scope(tmp_path: Path) -> None:
+    """Its decorators and bases; also where only a value of it is asked for."""
+    values = {"__name__": __name__, "pair": Pair(1)}
+    found = made(code_of("", ["pair.left + pair.right"], values, tmp_path))
+
+    assert (1, SCALE) == dataclasses.astuple(found["pair"])
+
+
 def again() -> str:
     """It is defined again below."""
     return "first"
