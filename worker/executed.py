@@ -17,6 +17,7 @@ import os
 import re
 import sys
 import sysconfig
+import tempfile
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
@@ -239,9 +240,11 @@ def _identity(code: CodeType, roots: Sequence[str]) -> Tuple[str, int, str, str]
         return path, 0, "statement" if name == LOOP else name, ""
     if path.startswith("<frozen "):
         return path, code.co_firstlineno, name, digest(code)
-    if not path.startswith(os.sep):
-        return GENERATED, 0, name, digest(code)
     root = next((root for root in roots if path.startswith(root + os.sep)), None)
+    folder, _ = os.path.split(path)
+    # What a library writes to a temporary file to import it has another name in each process.
+    if not folder.startswith(os.sep) or (root is None and folder == tempfile.gettempdir()):
+        return GENERATED, 0, name, digest(code)
     file = Path(path).name if root is None else path[len(root) + 1 :]
     return file, code.co_firstlineno, name, digest(code)
 

@@ -104,7 +104,7 @@ def conclude(
     if found.interrupted:
         outputs.show(document, limit)
         again = ["baseline", "check", str(file), str(found.run_id)]
-        console.error(stored_run.interrupted_comparison(found.run_id, again, option))
+        console.error(stored_run.interrupted_comparison(found, again, option))
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     found.require_comparison()

@@ -94,7 +94,7 @@ def compare_command(
     if compared.interrupted:
         outputs.show(document, limit)
         again = ["compare", *compared.names_of(names)]
-        console.error(stored_run.interrupted_comparison(compared.run_id, again, runs.option))
+        console.error(stored_run.interrupted_comparison(compared, again, runs.option))
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     if when is not FailOn.NEVER:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.domain.errors import DataError
+from instruction_counts.session.comparing import Compared
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
@@ -84,21 +85,21 @@ def go_on(run_id: int | None, files: Iterable[Path], option: Sequence[str] = ())
 
 
 def interrupted_comparison(
-    run_id: int | None, again: Sequence[str], option: Sequence[str] = ()
+    compared: Compared, again: Sequence[str], option: Sequence[str] = ()
 ) -> str:
     """What is left of a comparison that was interrupted, and how to go on.
 
-    ``again`` are the arguments that compare what the run has; None is no run. ``option`` names its
-    database to other commands.
+    ``again`` are the arguments that compare what its run has. ``option`` names the database to
+    other commands.
     """
     texts = ["Interrupted: this is what was found so far; no file was written."]
-    if run_id is not None:
-        resume = shlex.join(["run", "--resume", "FILE.json", *option])
-        rest = f"{program_name()} {resume} with the same builds and cases"
-        texts += [
-            f"Show it again: {program_name()} {shlex.join([*again, *option])}",
-            f"Measure the rest: {_export(run_id, 'FILE.json', option)}, then {rest}",
-        ]
+    if compared.run_id is not None:
+        texts.append(f"Show it again: {program_name()} {shlex.join([*again, *option])}")
+        if compared.has_rest:
+            export = _export(compared.run_id, "FILE.json", option)
+            resume = shlex.join(["run", "--resume", "FILE.json", *option])
+            rest = f"{program_name()} {resume} with the same builds and cases"
+            texts.append(f"Measure the rest: {export}, then {rest}")
     return "\n".join(texts)
 
 

@@ -46,6 +46,8 @@ class Compared:
     """The run of what was measured for it; None where nothing was, or it is not stored."""
     measured: tuple[str, ...] = ()
     """The names of the builds that were measured for it, in their order."""
+    has_rest: bool = False
+    """Whether it was interrupted before all was measured; not while that was verified or timed."""
 
     def names_of(self, asked: Sequence[str]) -> tuple[str, ...]:
         """What the sides are called from now on, where they were ``asked`` for so; or nothing."""
@@ -174,7 +176,10 @@ def measure_and_judge(
         one_sided = {Verdict.ADDED, Verdict.MISSING}
         known = (of for of in comparison.differences if of.verdict not in one_sided)
         comparison = attrs.evolve(comparison, differences=tuple(known))
-    return Compared(comparison, interrupted, measured.run.is_sound, measured.run_id, runner.names)
+    return Compared(
+        *(comparison, interrupted, measured.run.is_sound, measured.run_id, runner.names),
+        has_rest=measured.interrupted,
+    )
 
 
 def judged(base: Side, new: Side, min_effect: Effect, complete: Complete) -> Comparison:

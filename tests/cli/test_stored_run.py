@@ -86,12 +86,16 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("run_id", "expected"), [(7, [FOUND, *KEPT]), (None, [FOUND])])
+@pytest.mark.parametrize(
+    ("run_id", "has_rest", "expected"),
+    [(7, True, [FOUND, *KEPT]), (7, False, [FOUND, KEPT[0]]), (None, True, [FOUND])],
+)
 def test_an_interrupted_comparison_says_what_is_kept(
-    run_id: int | None, expected: list[str]
+    run_id: int | None, expected: list[str], *, has_rest: bool
 ) -> None:
     """How to see it again, and how to measure the rest; of what nothing stores, that it is gone."""
-    found = interrupted_comparison(run_id, ["compare", "old run", "7"], DB)
+    compared = Compared(compare(side(), side()), True, run_id=run_id, has_rest=has_rest)
+    found = interrupted_comparison(compared, ["compare", "old run", "7"], DB)
 
     assert expected == found.splitlines()
 

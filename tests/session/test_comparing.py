@@ -132,7 +132,7 @@ def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
             lambda found: verify(runner, CASES, found, None),
         )
 
-    assert measured.interrupted
+    assert (True, False) == (measured.interrupted, measured.has_rest)
     assert [(0, "a"), (3, "b")] == [
         (0 if found.layouts is None else len(found.layouts.new), found.key.label[0])
         for found in measured.comparison.differences
@@ -149,7 +149,7 @@ def test_what_an_interrupt_kept_from_being_measured_is_not_missing() -> None:
             None,
         )
 
-    assert measured.interrupted
+    assert (True, True) == (measured.interrupted, measured.has_rest)
     assert ["a"] == [found.key.label[0] for found in measured.comparison.differences]
 
 

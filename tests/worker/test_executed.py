@@ -1,5 +1,6 @@
 """What one iteration executes, as the worker sees it in a real Python and a real torch."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,11 @@ def test_what_a_function_executes_is_its_own(tmp_path: Path) -> None:
     assert functions("next(g)", setup)["numbers"]["bytecodes"] > 0
 
 
-def test_generated_code_is_known_by_its_digest() -> None:
-    """Its file is a name that anybody could have given."""
-    setup = "names = {}\nexec('def f(): return 1', names)\nf = names['f']"
+@pytest.mark.parametrize("file", ["<made>", str(Path(tempfile.gettempdir(), "tmpx1.py"))])
+def test_generated_code_is_known_by_its_digest(file: str) -> None:
+    """Its file is a name that anybody could have given, or one of each process."""
+    code = f"compile('def f(): return 1', {file!r}, 'exec')"
+    setup = f"names = {{}}\nexec({code}, names)\nf = names['f']"
     other = setup.replace("return 1", "return 2")
     rows = [functions("f()", text)["f"] for text in (setup, other)]
 
