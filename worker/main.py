@@ -203,10 +203,9 @@ def describe(error: BaseException, sources: Dict[str, Source]) -> Message:
         if frame.filename in sources:
             place, code = sources[frame.filename].locate(frame.lineno or 0)
     text = str(error)
-    if isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and error.filename in sources:
         text = error.msg
-        if error.filename in sources:
-            place, code = sources[error.filename].locate(error.lineno or 0)
+        place, code = sources[error.filename].locate(error.lineno or 0)
     if isinstance(error, SystemExit):
         text = "the code called sys.exit(%s)" % (error.code,)
     return {

@@ -20,6 +20,8 @@ class Amount:
 
     instructions: int | None
     time_s: float | None
+    exact: bool = True
+    """Whether the instructions are, where they are known."""
 
     @classmethod
     def of(cls, record: Record | None) -> Amount:
@@ -28,7 +30,9 @@ class Amount:
             return NOTHING
         counted, times = record.outcome.instructions, record.outcome.times
         time_s = None if times is None else times.median_s
-        return cls(None if counted is None else counted.per_run, time_s)
+        if counted is None:
+            return cls(None, time_s)
+        return cls(counted.per_run, time_s, counted.exact)
 
     @classmethod
     def of_all(cls, layers: Iterable[tuple[Record, int]]) -> Amount:
@@ -36,7 +40,8 @@ class Amount:
         amounts = [(cls.of(record), calls) for record, calls in layers]
         counts = [one.instructions * n for one, n in amounts if one.instructions is not None]
         times = [one.time_s * n for one, n in amounts if one.time_s is not None]
-        return cls(sum(counts) if counts else None, sum(times) if times else None)
+        exact = all(one.exact for one, _ in amounts)
+        return cls(sum(counts) if counts else None, sum(times) if times else None, exact)
 
 
 NOTHING = Amount(None, None)
@@ -115,7 +120,7 @@ class MeasuredModel:
         count, time_s = whole.instructions, whole.time_s
         more = None if layers.instructions is None or count is None else count - layers.instructions
         longer = None if layers.time_s is None or time_s is None else time_s - layers.time_s
-        return Amount(more, longer)
+        return Amount(more, longer, whole.exact and layers.exact)
 
     @property
     def total(self) -> Amount:

@@ -65,7 +65,7 @@ def accept(
     with LazyStore(db) as runs:
         found = accept_run(run, path, selection, runs, prune=prune, allow_different=allow_different)
     absent = "dropped" if prune else "kept (--prune drops them)"
-    console.show(acceptance_document(found, absent))
+    console.show(acceptance_document(found, absent), limit=0)  # the log of a change
     write_output(path, to_json(found.after))
     console.line(f"Saved: {path} ({plural(len(found.after.cases), 'case')}). Commit it.")
 

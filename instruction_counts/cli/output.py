@@ -23,7 +23,7 @@ from instruction_counts.report.renderers import (
     renderers,
 )
 from instruction_counts.storage.json_files import json_parts
-from instruction_counts.system.files import check_writable, write_output
+from instruction_counts.system.files import check_writable, is_stream, write_output
 
 ResultFile: TypeAlias = Callable[[], Iterable[str]]
 """The JSON of a run, in parts."""
@@ -226,7 +226,7 @@ class Exporter:
         from instruction_counts.report.run import run_document  # noqa: PLC0415 - start-up
 
         begin = self._clock()
-        if final or begin >= self._next:
+        if final or (begin >= self._next and not is_stream(self.destination.path)):
             self.destination.write(lambda: run_document(run), lambda: json_parts(run, complete))
             end = self._clock()
             self._next = end + 20 * (end - begin)

@@ -134,6 +134,8 @@ class Run:
     """By build: where torch was installed, with its packages; those not known are not in it."""
     shard: MeasuredShard | None = None
     """Which part of a whole it is; None where it is a whole."""
+    is_finished: bool = True
+    """Whether it has all that was ordered; else it was interrupted, or goes on."""
     is_stored: bool = attrs.field(default=True, eq=False)
     """False where it was to be stored, and the database does not have all of it."""
 

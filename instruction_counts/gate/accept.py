@@ -51,8 +51,12 @@ def accept(
     is still a case.
 
     Raises:
-        UsageError: cases failed or were not counted, or the others are not of such a build.
+        UsageError: cases failed or were not counted, or the others are not of such a build; or
+            those that are to go may only not have been measured yet.
     """
+    if prune and not side.is_whole:
+        problem = f"{side.title}: --prune would drop the cases that it does not have"
+        raise UsageError(problem, "Measure them, merge all shards, or leave out --prune.")
     records = _counted(side)
     old = before or Baseline(Head.of(side), {})
     selected = [key for key in old.cases if selection.keeps_key(key)]

@@ -188,6 +188,8 @@ def acceptance_document(found: Acceptance, absent: str = "kept") -> Document:
     changed = [report.cases_table("cases", "ACCEPTED", Role.STRONG, said)] if said else []
     doubt = report.changed_files(found.comparison.new)
     doubts = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
+    if not found.comparison.new.is_whole:
+        doubts.append(Line("The run does not have all cases.", Role.WARNING))
     if found.mixed:
         mixed = f"The cases that stay were recorded with another build: {'; '.join(found.mixed)}"
         doubts.append(Line(mixed, Role.WARNING))

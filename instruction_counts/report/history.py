@@ -139,7 +139,7 @@ def _steps(segment: Segment, said: StepTexts) -> Iterator[Line]:
         yield Line(f"after   {_title_of_point(new)}", indent=4)
         between = step.after - step.before - 1
         if between:
-            yield Line(f"with {between} outliers in between", indent=4)
+            yield Line(f"with {plural(between, 'outlier')} in between", indent=4)
         for other in surroundings(base, new):
             yield Line(f"also differs: {other.text}", Role.WARNING, 4)
         for cause in said.get((base, new), ()):

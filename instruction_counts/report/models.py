@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from instruction_counts.analysis.models import NOTHING, Amount, MeasuredModel
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report.document import (
+    Cell,
     Column,
     Document,
     Line,
@@ -48,7 +50,7 @@ def generated(found: Generated) -> Document:
         answer=[f"Saved: {found.output}"],
         sections=[Table("models", "", _GENERATED, rows, total=total)],
         notes=_remarks(found.traces),
-        next_command=f"run --definitions {found.output}",
+        next_command=shlex.join(["run", "--definitions", str(found.output), *found.build_option]),
     )
 
 
@@ -104,7 +106,8 @@ def _rows(prediction: MeasuredModel) -> Iterator[Row]:
         total = prediction.total
         values = (
             *(name, *counts),
-            *(amount.instructions, _share(amount.instructions, total.instructions)),
+            Cell(amount.instructions, approximate=not amount.exact),
+            _share(amount.instructions, total.instructions),
             *(amount.time_s, _share(amount.time_s, total.time_s)),
         )
         return Row(values, name, role=role)

@@ -148,6 +148,7 @@ class Measured:
     """Those that could not write the last state of the run."""
     _records: dict[Identity, Record] = attrs.field(factory=dict, init=False)
     _changed_files: dict[str, ChangedFiles] = attrs.field(factory=dict, init=False)
+    _is_finished: bool = attrs.field(default=False, init=False)
     _recording: Recording | None = attrs.field(default=None, init=False)
     _before: Run | None = attrs.field(default=None, init=False)
     _started_at: str = attrs.field(
@@ -166,7 +167,7 @@ class Measured:
             machine = machine or before.machine
         records = tuple(self._records.values())
         start = __version__, self.engine, builds, records, self._started_at, machine
-        return Run(*start, self._changed_files, dict(folders), self._shard)
+        return Run(*start, self._changed_files, dict(folders), self._shard, self._is_finished)
 
     def execute(self, orders: Sequence[WorkOrder], done: Run | None = None) -> MeasuredRun:
         """Measure ``orders``, but for those that ``done`` holds.
@@ -190,13 +191,12 @@ class Measured:
         if self._recorder is not None:
             number = self._recorder.begin(self.run)
             self._recording = Recording(number, self._recorder, self._observer)
-        interrupted = True
         try:
             events = carried_out(waiting, self._lanes, self._observer, self._budget_s)
             with contextlib.closing(events):
                 for event in events:
                     self._add(event)
-            interrupted = False
+            self._is_finished = True
         except KeyboardInterrupt:
             pass
         finally:
@@ -206,7 +206,7 @@ class Measured:
             first = {key: self._records[key] for key in asked if key in self._records}
             self._records = {**first, **self._records}
             if self._recording is not None:
-                self._recording.finish(self.run, interrupted=interrupted)
+                self._recording.finish(self.run, interrupted=not self._is_finished)
             self._save(final=True)
             if self._durations is not None:
                 known = {
@@ -218,7 +218,7 @@ class Measured:
         recording = self._recording
         run = attrs.evolve(self.run, is_stored=recording is None or recording.is_complete)
         return MeasuredRun(
-            *(run, tuple(orders), recording.run_id if recording else None, interrupted),
+            *(run, tuple(orders), recording.run_id if recording else None, not run.is_finished),
             unsaved=frozenset(self._unsaved),
         )
 

@@ -118,6 +118,7 @@ def _whole(runs: Sequence[Run], records: tuple[Record, ...]) -> Run:
             name: folder for run in reversed(runs) for name, folder in run.package_folders.items()
         },
         shard=None,
+        is_finished=True,
     )
 
 

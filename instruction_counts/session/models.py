@@ -11,7 +11,7 @@ from instruction_counts.analysis.models import MeasuredModel, measured, models_i
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.facts import Use
 from instruction_counts.core.types import AutogradMode, Language
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import LazyStore, read_side
@@ -36,6 +36,13 @@ class Generated:
     output: Path
     traces: list[ModelTrace]
     layers: Mapping[ModelLayer, tuple[Use, ...]]
+    build: Build
+
+    @property
+    def build_option(self) -> tuple[str, ...]:
+        """What names the build to other commands, unless these take it anyway."""
+        name = self.build.name
+        return () if name == DEFAULT_NAME else ("--build", f"{name}={self.build.python}")
 
 
 def generate(
@@ -87,7 +94,7 @@ def generate(
         write_atomically(output, definition_file(traces, layers, mode, options, output.parent))
     except OSError as error:
         raise unwritable(output, "--output", error) from error
-    return Generated(output, traces, layers)
+    return Generated(output, traces, layers, build)
 
 
 def predict_models(

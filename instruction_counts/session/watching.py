@@ -201,7 +201,9 @@ class Looking:
         side = measured.sides[build.name]
         counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
         if not counted:
-            self._note(f"{line} is broken and was skipped: no case has a count")
+            failures = (record.outcome.failure for record in side.records.values())
+            why = next((of.summary for of in failures if of is not None), "no case has a count")
+            self._note(f"{line} is broken and was skipped: {why}")
             return state
         new = SeenBuild(line, build.name, build.python or "", measured.run_id, build.lock)
         steps: list[Step] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -
         with os.fdopen(descriptor, "wb") as stream:
             for part in parts:
                 stream.write(part if isinstance(part, bytes) else part.encode())
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(path, temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -38,18 +41,28 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -
 def write_output(path: Path, content: str | Iterable[str], option: str = "") -> None:
     """Replace a file that a user named with ``option``; its name says whether it is compressed.
 
-    The same content always gives the same bytes. What no file can hold, as half of a surrogate
-    pair, is spelled out.
+    A link stays one, and a device or pipe is written to. The same content always gives the same
+    bytes. What no file can hold, as half of a surrogate pair, is spelled out.
 
     Raises:
         UsageError: it cannot be written.
     """
     parts = [content] if isinstance(content, str) else content
     encoded = (part.encode(errors="backslashreplace") for part in parts)
+    written = _compressed(encoded) if path.suffix == ".gz" else encoded
     try:
-        write_atomically(path, _compressed(encoded) if path.suffix == ".gz" else encoded)
+        if is_stream(path):
+            with path.open("wb") as stream:
+                stream.writelines(written)
+        else:
+            write_atomically(Path(os.path.realpath(path)), written)
     except OSError as error:
         raise unwritable(path, option, error) from error
+
+
+def is_stream(path: Path) -> bool:
+    """Whether there is a device or a pipe, of which a file must not take the place."""
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -85,6 +98,8 @@ def check_writable(path: Path, option: str) -> None:
         UsageError: no file can be made there.
     """
     try:
+        if is_stream(path):
+            return
         folder = next(parent for parent in path.absolute().parents if parent.exists())
         temporary, descriptor = _begin(folder, path.name)
         os.close(descriptor)

@@ -88,6 +88,15 @@ def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
     assert (key("b"),) == found.uncounted
 
 
+def test_what_may_only_not_have_been_measured_yet_is_not_dropped() -> None:
+    """The run was interrupted, or is one shard of several."""
+    new = attrs.evolve(side(cpp("a", outcome=counted(1000))), is_whole=False)
+    with pytest.raises(UsageError, match="--prune would drop"):
+        accepted(first(a=1000, b=2000), new, prune=True)
+
+    assert {"a": 1000, "b": 2000} == counts(accepted(first(a=1000, b=2000), new).after)
+
+
 @pytest.mark.parametrize(
     ("records", "message"),
     [

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import attrs
 import pytest
 
 from instruction_counts.analysis.models import measured
 from instruction_counts.core.types import AutogradMode
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
@@ -15,6 +17,7 @@ from instruction_counts.report.renderers.json import render as as_json
 from instruction_counts.report.renderers.terminal import render
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import unique_layers
+from tests.builders import counted
 from tests.fakes import failed
 from tests.sources.models.made import ADD, CONV, cost, layer_record, make_trace, whole_record
 
@@ -50,6 +53,21 @@ def test_a_prediction_has_shares_of_the_whole_and_bars() -> None:
     # A layer alone pays for the call from Python each time.
     more = predicted(*RECORDS[:2], whole_record("Net", cost(800, 3e-3)))
     assert "unexplained -100 -12.5% -500 us -16.7%" in more
+
+
+def test_a_sum_of_what_is_not_exact_is_not_exact_either() -> None:
+    """It is marked as its part is; what is exact stays so."""
+    loose = attrs.evolve(
+        cost(300), instructions=attrs.evolve(counted(300).instructions, exact=False)
+    )
+    lines = predicted(layer_record("one", loose, {"Net": 2}), *RECORDS[1:])
+
+    assert ["~600", "300", "~900", "1,000", "~100"] == [
+        word
+        for line in lines[2:]
+        for word in line.split()
+        if word.strip("~") in {"600", "300", "900", "1,000", "100"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +140,9 @@ def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> N
         make_trace("A", (CONV, ""), (ADD, ""), (ADD, ""), taken_apart={"LSTM": "no text"}),
         make_trace("B", (ADD, ""), left_out={"x::y: not torch's": 2}),
     ]
-    found = report.generated(Generated(Path("gen.py"), traces, unique_layers(traces)))
+    found = report.generated(
+        Generated(Path("gen.py"), traces, unique_layers(traces), Build("new", "/py"))
+    )
     lines = shown(found)
 
     assert {"A 3 2 1", "B 1 1 1", "all 4 2 1"} <= {*lines}
@@ -130,7 +150,7 @@ def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> N
         "A: LSTM is written as its operators: no text",
         "B: left out, 2 calls: x::y: not torch's",
     } <= {*lines}
-    assert "run --definitions gen.py" == found.next_command
+    assert "run --definitions gen.py --build new=/py" == found.next_command
 
 
 def test_a_page_draws_layers_and_a_file_has_all_models() -> None:

@@ -139,15 +139,17 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     )
     with pytest.raises(ZeroDivisionError):
         measure(orders, ours, None, [exporter], cores=(0,))
-    assert 2 == len(read_json(tmp_path / "r.json").cases)
+    crashed = read_json(tmp_path / "r.json")
+    assert (2, False) == (len(crashed.cases), crashed.is_finished)
     kept, interrupted = measure(orders, broken, None, [exporter], cores=(0,))
     assert interrupted is True
-    assert 2 == len(kept.cases)
+    assert (2, False) == (len(kept.cases), kept.is_finished)
     assert kept.cases == read_json(tmp_path / "r.json").cases
 
     engine = FakeEngine()
     run, _ = measure(orders, engine, kept)
     assert [order.case.label for order in orders] == [record.label for record in run.cases]
+    assert run.is_finished
     assert 7 == len(engine.calls)
 
 

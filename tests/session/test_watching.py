@@ -207,7 +207,7 @@ def test_a_broken_build_is_passed_over(watch: Watch) -> None:
     assert [("b0", "b3", "worse")] == watch.found
     assert [
         "b1 is broken and was skipped: b1 has no torch",
-        "b2 is broken and was skipped: no case has a count",
+        "b2 is broken and was skipped: ValueError: bad   (stmt line 1: x + y)",
         "Measuring candidates once more: 1",
     ] == watch.notes
     assert ("b0", "b1", "b2", "b3") == watch.state.seen

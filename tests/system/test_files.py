@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.system.files import check_writable, locked, write_atomically
+from instruction_counts.system.files import check_writable, locked, write_atomically, write_output
 
 
 @pytest.mark.parametrize("name", ["r.json", "new/folder/r.json", "old.json"])
@@ -94,3 +94,30 @@ def test_a_file_has_the_rights_that_its_user_wants(tmp_path: Path, mask: int, mo
 
     assert mode == stat.S_IMODE((tmp_path / "r.json").stat().st_mode)
     assert ["r.json"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_file_that_is_written_again_keeps_its_link_and_its_rights(tmp_path: Path) -> None:
+    """Others rely on both."""
+    path, link = tmp_path / "r.json", tmp_path / "link.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path.name)
+    write_output(link, "new")
+
+    assert link.is_symlink()
+    assert ("new", 0o640) == (path.read_text(), stat.S_IMODE(path.stat().st_mode))
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """So is any device: a file in place of ``/dev/null`` would break the machine."""
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        check_writable(pipe, "--output")
+        write_output(pipe, ["a", "b"])
+        read = os.read(reader, 9)
+    finally:
+        os.close(reader)
+
+    assert (b"ab", True) == (read, pipe.is_fifo())

@@ -74,7 +74,9 @@ def test_what_a_function_executes_is_its_own(tmp_path: Path) -> None:
     assert functions("next(g)", setup)["numbers"]["bytecodes"] > 0
 
 
-@pytest.mark.parametrize("file", ["<made>", str(Path(tempfile.gettempdir(), "tmpx1.py"))])
+@pytest.mark.parametrize(
+    "file", ["<made>", str(Path(tempfile.gettempdir(), "tmpx1.py"))], ids=["none", "temporary"]
+)
 def test_generated_code_is_known_by_its_digest(file: str) -> None:
     """Its file is a name that anybody could have given, or one of each process."""
     code = f"compile('def f(): return 1', {file!r}, 'exec')"

@@ -241,6 +241,12 @@ DIVIDED = "ZeroDivisionError: division by zero"
         # What does not compile is placed before anything of it runs.
         ("x = = 1", "", "SyntaxError: invalid syntax", "stmt line 1", "x = = 1"),
         ("x", "y = (", "SyntaxError: '(' was never closed", "setup line 2", "y = ("),
+        # What is wrong is in a file of somebody else.
+        (
+            *("compile('y = (', 'lib.py', 'exec')", ""),
+            *("SyntaxError: '(' was never closed (lib.py, line 1)", "stmt line 1"),
+            "compile('y = (', 'lib.py', 'exec')",
+        ),
         # It would end the child without a result.
         (
             "import sys\nsys.exit(0)",

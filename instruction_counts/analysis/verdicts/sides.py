@@ -60,6 +60,8 @@ class Side:
     """Files of the build that changed while it was measured; None where none did."""
     package_folder: str = ""
     """Where its torch was installed, with its packages; empty where that is not known."""
+    is_whole: bool = True
+    """Whether it has all that was to be measured; not where that was interrupted, nor a shard."""
 
     @property
     def is_held(self) -> bool:
@@ -77,7 +79,10 @@ def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side
     """The side that ``build`` is in ``run``, which is stored under ``run_id``."""
     records = {record.key: record for record in run.cases if record.build == build}
     changed, folder = run.changed_files.get(build), run.package_folders.get(build, "")
-    return Side(title, run.engine, run.builds[build], records, run_id, changed, folder)
+    shard = "" if run.shard is None else f", shard {run.shard}"
+    title = f"{title}{shard}{'' if run.is_finished else ', unfinished'}"
+    is_whole = run.is_finished and run.shard is None
+    return Side(title, run.engine, run.builds[build], records, run_id, changed, folder, is_whole)
 
 
 def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:

@@ -69,8 +69,8 @@ def _head(traces: Sequence[ModelTrace], number: int, command: Sequence[str]) -> 
     calls = sum(len(trace.calls) for trace in traces)
     content = (
         f"The unique layers of {models}: {number:,} for {calls:,} calls.\n\n"
-        "Written by the command below, which writes the same again. It may be edited: what\n"
-        "`predict` needs is the `subject` of each entry.\n\n"
+        "Written by the command below, which writes the same again with the same build. It may\n"
+        "be edited: what `predict` needs is the `subject` of each entry.\n\n"
         f"    {program_name()} generate {shlex.join(command)}\n"
     )
     escaped = content.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')

@@ -2,10 +2,15 @@
 
 from typing import Any
 
+import attrs
 import pytest
 
-from instruction_counts.analysis.verdicts.sides import disagreements
+from instruction_counts.analysis.verdicts.sides import disagreements, side_of
+from instruction_counts.domain.shards import MeasuredShard
 from tests.builders import side
+from tests.fakes import BUILD, make_run
+
+SHARD = MeasuredShard(1, 2, 4, "0123", "counts", (0, 3))
 
 
 @pytest.mark.parametrize(
@@ -33,3 +38,18 @@ def test_what_differs_is_named(
         (disagreement.name, disagreement.expected, disagreement.prevents)
         for disagreement in disagreements(side(caches="held"), side(**{"caches": "held", **other}))
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "title"),
+    [
+        ({}, "run 7"),
+        ({"is_finished": False}, "run 7, unfinished"),
+        ({"shard": SHARD}, "run 7, shard 1/2"),
+    ],
+)
+def test_a_side_without_all_of_its_cases_says_so(state: dict[str, Any], title: str) -> None:
+    """What it does not have is not missing: it was not measured, or not yet."""
+    found = side_of(attrs.evolve(make_run(), **state), BUILD.name, "run 7")
+
+    assert (title, not state) == (found.title, found.is_whole)
