@@ -34,16 +34,26 @@ def find(request: Message) -> Message:
 def _one(path: str, line: int, name: str, file: str, digest: str) -> Dict[str, Any]:
     first = _found(path, line, name)
     if first.get("problem") == GONE:
-        for place in _elsewhere(file):
+        for place in _elsewhere(file, path[: -len(file)] if file else ""):
             other = _found(place, line, name)
             if digest in other.get("digests", ()):
                 return other
     return first
 
 
-def _elsewhere(file: str) -> Iterator[str]:
-    """Where an import would find the file, such as in a checkout that is installed as editable."""
+def _elsewhere(file: str, packages: str) -> Iterator[str]:
+    """Where an import would find the file, such as in a checkout that is installed as editable.
+
+    In the folder ``packages`` of the build files say where that is. None of them is executed.
+    """
     package = file.partition("/")[0].partition(".py")[0]
+    for entry in sorted(Path(packages).glob("*.pth")):
+        for line in entry.read_text("utf-8", errors="replace").splitlines():
+            if line.strip() and not line.startswith(("#", "import")):
+                yield str(Path(packages, line.strip(), file))
+    for finder in sorted(Path(packages).glob("__editable__*_finder.py")):
+        for place in _mapped(finder.read_text("utf-8", errors="replace"), package):
+            yield str(Path(place).parent / file)
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError, AttributeError):
@@ -51,6 +61,20 @@ def _elsewhere(file: str) -> Iterator[str]:
     if spec is not None:
         for place in spec.submodule_search_locations or [spec.origin or ""]:
             yield str(Path(place).parent / file)
+
+
+def _mapped(code: str, package: str) -> Iterator[str]:
+    """Where the finder that setuptools writes says that a package is."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values):
+                pair = getattr(key, "value", None), getattr(value, "value", None)
+                if pair[0] == package and isinstance(pair[1], str):
+                    yield pair[1]
 
 
 def _found(path: str, line: int, name: str) -> Dict[str, Any]:

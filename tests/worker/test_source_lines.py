@@ -117,3 +117,30 @@ def test_a_file_that_another_folder_has_is_found_by_its_package(
     assert "lines" in found(*where, executed, "pack_of_mine/linear.py")
     for other, file in (("other", "pack_of_mine/linear.py"), (executed, "no_pack/linear.py")):
         assert {"problem": "gone"} == found(*where, other, file)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ("mylib.pth", "# a checkout\n{folder}\n"),
+        (
+            "__editable___mylib_1_finder.py",
+            "MAPPING: dict[str, str] = {{'mylib': '{folder}/mylib'}}",
+        ),
+    ],
+    ids=["path", "finder"],
+)
+def test_a_checkout_is_found_where_the_folder_of_packages_says(
+    tmp_path: Path, path: Path, entry: str, text: str
+) -> None:
+    """Of another build, too: what was executed there tells whether it is that file."""
+    (executed,) = found(path, 8, "Linear.forward")["digests"]
+    (tmp_path / "src/mylib").mkdir(parents=True)
+    path.rename(tmp_path / "src/mylib/linear.py")
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / entry).write_text(text.format(folder=tmp_path / "src"), encoding="utf-8")
+    asked = packages / "mylib/linear.py", 8, "Linear.forward"
+
+    assert [executed] == found(*asked, executed, "mylib/linear.py")["digests"]
+    assert "gone" == found(*asked, "0" * 16, "mylib/linear.py")["problem"]
