@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import attrs
 
-from instruction_counts.analysis.attribution.causes import top_causes
+from instruction_counts.analysis.attribution.causes import causes_of_case, executed_changes
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause
@@ -19,6 +19,8 @@ from instruction_counts.domain.records import StoredCount
 from instruction_counts.domain.selection import Selection, select_keys
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.storage.store import Store
+
+_MOST_CAUSES = 3
 
 
 @attrs.frozen
@@ -81,11 +83,13 @@ def counts_of(
 
 
 def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[Cause, ...]:
-    """The largest changes from one stored count to another; none where no functions can be read."""
+    """The first causes of a step between stored counts; none where no functions can be read."""
     try:
-        costs = [
-            store.details(point.run_id, point.build, point.case).functions for point in (base, new)
-        ]
-        return () if None in costs else top_causes(difference(*costs, with_calls=False))
+        sides = [store.details(point.run_id, point.build, point.case) for point in (base, new)]
+        costs, executed = zip(*((of.functions, of.executed) for of in sides), strict=True)
+        if None in costs:
+            return ()
+        changes = executed_changes(*executed)
+        return causes_of_case(changes, difference(*costs, with_calls=False))[:_MOST_CAUSES]
     except DataError:  # a series does not depend on its causes
         return ()
