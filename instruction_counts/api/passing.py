@@ -170,7 +170,8 @@ class _Passed:
         if known != name and type(value) not in _ATOMS:
             self.lines.append(f"{name} = {known}")
         elif is_own:
-            source, home = _source(value, name), _home(value, scope)
+            home = _home(value, scope)
+            source = _source(value, name, home)
             for chain in _needed(source):
                 self.add(chain, home)
             self.lines.append(source)
@@ -341,7 +342,7 @@ def _containers(value: object) -> Iterator[int]:
             yield from _containers(inner)
 
 
-def _source(value: Any, name: str) -> str:
+def _source(value: Any, name: str, home: Mapping[str, Any]) -> str:
     """The definition of a function or class as ``name``, from the file or cell that made it."""
     made = inspect.unwrap(value)
     if getattr(made, "__closure__", None):
@@ -349,7 +350,8 @@ def _source(value: Any, name: str) -> str:
     if len(getattr(value, "registry", ())) > 1:  # of functools.singledispatch
         raise ValueError("what is registered with it is missing. Define it in a module.")
     parts = [made, *(inspect.unwrap(part) for part in vars(made).values() if callable(part))]
-    codes = [part.__code__ for part in parts if hasattr(part, "__code__")]
+    mine = (part for part in parts if getattr(part, "__module__", None) == made.__module__)
+    codes = [part.__code__ for part in mine if hasattr(part, "__code__")]
     files = [code.co_filename for code in codes]
     files.append(getattr(sys.modules.get(made.__module__), "__file__", None) or "")
     kinds: Any = ast.FunctionDef | ast.AsyncFunctionDef
@@ -364,6 +366,8 @@ def _source(value: Any, name: str) -> str:
             if isinstance(node, kinds) and node.name == made.__name__ and _holds(node, lines):
                 if patched := _patched(made, node):
                     raise ValueError(f"its {patched} was set later. Write it into the class.")
+                if changed := next(_changed(made, node, home), ""):
+                    raise ValueError(f"its {changed} has changed since. Define it again.")
                 node.name = name
                 return ast.unparse(node)
     raise ValueError("its source is not a definition at the top of a cell or file.")
@@ -394,6 +398,62 @@ def _patched(made: Any, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunction
         if is_own and is_outside and name not in bound:
             return name
     return ""
+
+
+def _changed(made: Any, node: Any, home: Mapping[str, Any]) -> Iterator[str]:
+    """What a definition would make otherwise now, as far as names and plain data tell."""
+    if not isinstance(made, type):
+        yield from _changed_defaults(made, node, home)
+        return
+    compound = ast.If | ast.For | ast.While | ast.With | ast.Try | ast.AugAssign | ast.Delete
+    several = [each for each in node.body if isinstance(each, compound)]
+    unknown = {part.id for each in several for part in ast.walk(each) if isinstance(part, ast.Name)}
+    bound: dict[str, ast.expr] = {}
+    for each in node.body:
+        targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
+        if getattr(each, "value", None) is not None:
+            bound |= {it.id: each.value for it in targets if isinstance(it, ast.Name)}
+    around = {name: value for name, value in home.items() if name not in bound}
+    for name, expression in bound.items():
+        is_there = name in vars(made) and name not in unknown
+        if is_there and _is_other(expression, vars(made)[name], around):
+            yield name
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            part: Any = vars(made).get(each.name)
+            function = inspect.unwrap(getattr(part, "__func__", part))
+            if isinstance(function, types.FunctionType):
+                yield from _changed_defaults(function, each, around)
+
+
+def _changed_defaults(function: Any, node: Any, home: Mapping[str, Any]) -> Iterator[str]:
+    named, arguments = getattr(function, "__kwdefaults__", None) or {}, node.args
+    values = getattr(function, "__defaults__", None) or ()
+    positional = [*arguments.posonlyargs, *arguments.args][
+        -len(arguments.defaults) or sys.maxsize :
+    ]
+    both = [*zip(positional, arguments.defaults, values, strict=False)]
+    for argument, expression in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if expression is not None and argument.arg in named:
+            both.append((argument, expression, named[argument.arg]))
+    for argument, expression, value in both:
+        if _is_other(expression, value, home, is_kept=True):
+            yield f"default of {argument.arg}"
+
+
+def _is_other(
+    expression: ast.expr, value: Any, home: Mapping[str, Any], *, is_kept: bool = False
+) -> bool:
+    """Whether an expression gives another value now; ``is_kept``: nothing makes another of it."""
+    name = expression.id if isinstance(expression, ast.Name) else ""
+    try:
+        now = home[name] if name in home else ast.literal_eval(expression)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    try:
+        return _plain(value) != _plain(now)
+    except (ValueError, RecursionError):
+        return is_kept and name in home and value is not now
 
 
 def _imports(name: str, module: types.ModuleType, attributes: Iterable[str]) -> Iterator[str]:

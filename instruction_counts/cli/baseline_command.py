@@ -64,7 +64,8 @@ def accept(
     check_writable(path, "")
     with LazyStore(db) as runs:
         found = accept_run(run, path, selection, runs, prune=prune, allow_different=allow_different)
-    absent = "dropped" if prune else "kept (--prune drops them)"
+    can_prune = found.comparison.new.is_whole
+    absent = "dropped" if prune else f"kept{' (--prune drops them)' if can_prune else ''}"
     console.show(acceptance_document(found, absent), limit=0)  # the log of a change
     write_output(path, to_json(found.after))
     console.line(f"Saved: {path} ({plural(len(found.after.cases), 'case')}). Commit it.")

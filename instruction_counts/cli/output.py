@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -36,8 +37,9 @@ def check_folder(path: Path, named: str) -> None:
     Raises:
         UsageError: there is none.
     """
-    if not path.parent.is_dir():
-        raise UsageError(f"{named}: there is no folder {path.parent}", "Create it first.")
+    for folder in (path.parent, Path(os.path.realpath(path)).parent):  # of a link and its target
+        if not folder.is_dir():
+            raise UsageError(f"{named}: there is no folder {folder}", "Create it first.")
 
 
 @attrs.frozen

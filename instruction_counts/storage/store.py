@@ -154,7 +154,7 @@ class Store:
                 "the run contains a case on a build twice", "Remove one of them from the file."
             )
         with self._database.writing() as connection:
-            return _insert(connection, run, COMPLETE)
+            return _insert(connection, run, COMPLETE if run.is_finished else INTERRUPTED)
 
     def load(self, run_id: int) -> Run:
         """A stored run; its records are ``stored_in`` it, without their details: see `completed`.

@@ -100,7 +100,8 @@ def check_writable(path: Path, option: str) -> None:
     try:
         if is_stream(path):
             return
-        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        target = Path(os.path.realpath(path))
+        folder = next(parent for parent in target.parents if parent.exists())
         temporary, descriptor = _begin(folder, path.name)
         os.close(descriptor)
         temporary.unlink()

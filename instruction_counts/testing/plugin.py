@@ -143,7 +143,10 @@ class Plugin:
         """Fail where more is counted than the baseline allows, or nothing; end the servers."""
         told = getattr(session.config, "workeroutput", None)
         if self._counting is not None and session.exitstatus != pytest.ExitCode.INTERRUPTED:
-            self._counting.verify(*_options(session.config))
+            try:
+                self._counting.verify(*_options(session.config))
+            except KeyboardInterrupt:
+                session.exitstatus = pytest.ExitCode.INTERRUPTED
         if told is None:
             if self._concluded(session.config)[1] and not session.exitstatus:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,6 +1,7 @@
 """Variables of a program as code: what comes out on the other side is equal, or is refused."""
 
 import dataclasses
+import enum
 import functools
 import importlib
 import linecache
@@ -446,6 +447,86 @@ def test_a_class_with_a_method_that_was_set_later_is_refused(tmp_path: Path) -> 
     assert "aliased" in code_of("", ["Aliasing()"], globals(), tmp_path)
     with pytest.raises(UsageError, match="its forward was set later"):
         code_of("", ["Patched()"], globals(), tmp_path)
+
+
+WIDTH = 3
+
+
+def padded(x: Any, width: int = WIDTH, *, by: int = WIDTH, sizes: tuple[int, ...] = (1, 2)) -> Any:
+    """Its defaults were taken when it was defined."""
+    return x, width, by, sizes
+
+
+class Padded:
+    """So were its attributes, and the defaults of its methods."""
+
+    width = WIDTH
+    sizes: tuple[int, ...] = (1, 2)
+
+    def padded(self, by: int = WIDTH) -> int:
+        """As a function's."""
+        return by
+
+
+class Mode(enum.IntEnum):
+    """It makes something else of what its body says."""
+
+    ONE = 1
+
+
+@pytest.mark.parametrize("name", ["padded", "Padded", "Mode"])
+def test_what_a_definition_would_make_again_is_passed(name: str, tmp_path: Path) -> None:
+    """What it reads is as it was."""
+    assert name in code_of("", [name], globals(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("of", "field", "value", "message"),
+    [
+        (padded, "__defaults__", (4,), "its default of width has changed"),
+        (padded, "__kwdefaults__", {"by": WIDTH, "sizes": (1,)}, "its default of sizes has"),
+        (Padded, "width", 4, "its width has changed"),
+        (Padded, "sizes", (1, 2, 3), "its sizes has changed"),
+        (Padded.padded, "__defaults__", (4,), "its default of by has changed"),
+    ],
+)
+def test_a_definition_that_would_make_something_else_now_is_refused(
+    of: Any,
+    field: str,
+    value: object,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The process that measures executes it again."""
+    monkeypatch.setattr(of, field, value)
+    name = of.__qualname__.partition(".")[0]
+    with pytest.raises(UsageError, match=message):
+        code_of("", [name], globals(), tmp_path)
+
+
+def test_a_name_that_a_default_was_taken_from_may_mean_something_else_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default stays."""
+    monkeypatch.setitem(globals(), "WIDTH", 30)
+    with pytest.raises(UsageError, match="its default of width has changed"):
+        code_of("", ["padded"], globals(), tmp_path)
+
+
+def test_a_class_with_a_part_of_a_library_is_found_by_its_own_code(tmp_path: Path) -> None:
+    """Not by that part, which lies in a class of the same name."""
+    assert "def own" in code_of("", ["Linear"], globals(), tmp_path)
+
+
+class Linear(torch.nn.Linear):
+    """Called like what it is derived from."""
+
+    reset = torch.nn.Linear.reset_parameters
+
+    def own(self) -> int:
+        """Its own code."""
+        return 1
 
 
 def test_a_class_of_a_library_that_the_program_patched_is_refused(

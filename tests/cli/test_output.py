@@ -87,11 +87,13 @@ def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
             "--output {}/r: unknown format\n  End the name in .txt, .md, .html, .json, .csv, .xml.",
         ),
         ("absent/r.json", "--output {}/absent/r.json: there is no folder {}/absent"),
+        ("link.json", "--output {}/link.json: there is no folder {}/gone"),
         ("/proc/r.json", r"--output /proc/r\.json cannot be written: "),
     ],
 )
 def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path, path: str, problem: str) -> None:
     """Before anything is measured."""
+    (tmp_path / "link.json").symlink_to("gone/r.json")
     with pytest.raises(UsageError, match=problem.replace("{}", str(tmp_path))):
         Destination.of(tmp_path / path, having=("tests",))
 

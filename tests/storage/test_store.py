@@ -263,6 +263,15 @@ def test_runs_are_listed_newest_first(store: Store) -> None:
     ) == store.summaries()
 
 
+def test_an_imported_run_is_as_finished_as_its_file(store: Store) -> None:
+    """What it lacks was not measured."""
+    runs = [attrs.evolve(make_run(), is_finished=is_finished) for is_finished in (True, False)]
+
+    assert ["complete", "interrupted"] == [
+        store.summary(store.import_run(run)).state for run in runs
+    ]
+
+
 def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
     """And nothing by anything else."""
     store.import_run(make_run())

@@ -5,13 +5,12 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.testing import plugin
 from instruction_counts.testing.counting import Counting
 from instruction_counts.testing.plugin import Plugin
 from tests.api.test_session import Opened
 from tests.builders import counted
-from tests.fakes import BUILD, FakeEngine, failed
+from tests.fakes import BUILD, Answer, FakeEngine, failed
 from tests.session.fakes import fake_engines
 
 CALLS = """
@@ -87,13 +86,13 @@ def test_fine(benchmark):
 
 
 @pytest.fixture
-def in_layouts() -> list[Outcome]:
+def in_layouts() -> list[Answer]:
     """What the first test counts in other memory layouts."""
     return [counted(1020)]
 
 
 @pytest.fixture
-def engine(request: pytest.FixtureRequest, in_layouts: list[Outcome]) -> Iterator[FakeEngine]:
+def engine(request: pytest.FixtureRequest, in_layouts: list[Answer]) -> Iterator[FakeEngine]:
     """What counts."""
     stmt = "icount_function(*icount_args)"
     counts = [counted(1000), counted(1004), counted(1020)]
@@ -247,6 +246,21 @@ class Controller:
         """As xdist does, when each ends."""
         for worker in self._workers:
             session.config.hook.pytest_testnodedown(node=worker, error=None)
+
+
+@pytest.mark.parametrize("in_layouts", [[KeyboardInterrupt()]])
+def test_an_interrupt_while_it_counts_again_leaves_what_was_counted(
+    pytester: pytest.Pytester, engine: FakeEngine
+) -> None:
+    """It is shown as it is, and the run was interrupted."""
+    pytester.makepyfile(CALLS)
+    options = ("-k", "call", "--icount-baseline", "counts.json")
+    run(pytester, *options, "--icount-accept")
+    result = run(pytester, *options)
+
+    assert engine.calls[-1].order.layout
+    assert pytest.ExitCode.INTERRUPTED == result.ret
+    result.stdout.fnmatch_lines(["1 case: 1 worse*"])
 
 
 @pytest.mark.parametrize("in_layouts", [[counted(1004)]])
