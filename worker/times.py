@@ -78,6 +78,8 @@ def make_timer(case: Message) -> Any:
         )
     except SyntaxError as error:
         failure = describe(error, {})
+        # Without the file, which only timeit names.
+        failure["message"] = "%s: %s" % (type(error).__name__, error.msg)
         failure["code"] = (error.text or "").strip()
         failure["place"] = place_of(failure["code"], case)
         raise MeasurementError(failure) from error
