@@ -48,11 +48,11 @@ def _elsewhere(file: str, packages: str) -> Iterator[str]:
     """
     package = file.partition("/")[0].partition(".py")[0]
     for entry in sorted(Path(packages).glob("*.pth")):
-        for line in entry.read_text("utf-8", errors="replace").splitlines():
+        for line in _text(entry).splitlines():
             if line.strip() and not line.startswith(("#", "import")):
                 yield str(Path(packages, line.strip(), file))
     for finder in sorted(Path(packages).glob("__editable__*_finder.py")):
-        for place in _mapped(finder.read_text("utf-8", errors="replace"), package):
+        for place in _mapped(_text(finder), package):
             yield str(Path(place).parent / file)
     try:
         spec = importlib.util.find_spec(package)
@@ -61,6 +61,14 @@ def _elsewhere(file: str, packages: str) -> Iterator[str]:
     if spec is not None:
         for place in spec.submodule_search_locations or [spec.origin or ""]:
             yield str(Path(place).parent / file)
+
+
+def _text(path: Path) -> str:
+    """What a file says that may not be readable, and then says nothing."""
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _mapped(code: str, package: str) -> Iterator[str]:

@@ -453,7 +453,11 @@ def _is_other(
     try:
         return _plain(value) != _plain(now)
     except (ValueError, RecursionError):
-        return is_kept and name in home and value is not now
+        if not is_kept or name not in home or value is now:
+            return False
+        with contextlib.suppress(Exception):  # as of tensors, which are many values
+            return not bool(value == now)
+        return True
 
 
 def _imports(name: str, module: types.ModuleType, attributes: Iterable[str]) -> Iterator[str]:

@@ -98,9 +98,13 @@ class MeasuredRun:
     orders: tuple[WorkOrder, ...]
     run_id: int | None = None
     """The number under which it is stored, as far as it is; None where nothing stores it."""
-    interrupted: bool = False
     unsaved: frozenset[Exporter] = frozenset()
     """The exporters that could not write the end of the run."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some of it was not measured."""
+        return not self.run.is_finished
 
     @property
     def sides(self) -> dict[str, Side]:
@@ -218,7 +222,7 @@ class Measured:
         recording = self._recording
         run = attrs.evolve(self.run, is_stored=recording is None or recording.is_complete)
         return MeasuredRun(
-            *(run, tuple(orders), recording.run_id if recording else None, not run.is_finished),
+            *(run, tuple(orders), recording.run_id if recording else None),
             unsaved=frozenset(self._unsaved),
         )
 

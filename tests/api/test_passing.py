@@ -449,7 +449,12 @@ def test_a_class_with_a_method_that_was_set_later_is_refused(tmp_path: Path) -> 
         code_of("", ["Patched()"], globals(), tmp_path)
 
 
-WIDTH = 3
+WIDTH, DEVICE = 3, torch.device("cpu")
+
+
+def on_device(x: Any, device: Any = DEVICE) -> Any:
+    """Its default is no plain data."""
+    return x.to(device)
 
 
 def padded(x: Any, width: int = WIDTH, *, by: int = WIDTH, sizes: tuple[int, ...] = (1, 2)) -> Any:
@@ -509,6 +514,11 @@ def test_a_name_that_a_default_was_taken_from_may_mean_something_else_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The default stays."""
+    monkeypatch.setitem(globals(), "DEVICE", torch.device("cpu"))  # equal
+    assert "on_device" in code_of("", ["on_device"], globals(), tmp_path)
+    monkeypatch.setitem(globals(), "DEVICE", torch.device("meta"))
+    with pytest.raises(UsageError, match="its default of device has changed"):
+        code_of("", ["on_device"], globals(), tmp_path)
     monkeypatch.setitem(globals(), "WIDTH", 30)
     with pytest.raises(UsageError, match="its default of width has changed"):
         code_of("", ["padded"], globals(), tmp_path)

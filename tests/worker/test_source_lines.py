@@ -139,6 +139,7 @@ def test_a_checkout_is_found_where_the_folder_of_packages_says(
     path.rename(tmp_path / "src/mylib/linear.py")
     packages = tmp_path / "site-packages"
     packages.mkdir()
+    (packages / "a.pth").mkdir()
     (packages / entry).write_text(text.format(folder=tmp_path / "src"), encoding="utf-8")
     asked = packages / "mylib/linear.py", 8, "Linear.forward"
 
