@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import re
 import shutil
@@ -113,6 +114,7 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
         profile_version=PROFILE_VERSION,
         tool_version=__version__,
         counted_by=counting_digest(),
+        environment=", ".join(_shown(*each) for each in sorted(build.env.items())),
     )
     parts = answer["parts"]
     cuda = parts.pop("cuda")
@@ -126,6 +128,11 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
         places=tuple(answer["places"]),
     )
     return attrs.evolve(facts, files=facts.files_now())
+
+
+def _shown(name: str, value: str) -> str:
+    """A variable with a digest in place of its value, which can be secret."""
+    return f"{name} ({hashlib.sha256(value.encode()).hexdigest()[:8]})"
 
 
 def valgrind_version(build: Build) -> str:

@@ -43,7 +43,8 @@ class Fingerprint:
     ``counted_by`` is a digest of all of this program that a counting process executes. ``caches``
     says whether the caches of the interpreter were held still: ``held``, or ``not held``.
     ``stand_ins`` names what took the place of CUDA's libraries, where a server had that. ``gpu`` is
-    what runs cases on CUDA for their times; counts do not depend on it.
+    what runs cases on CUDA for their times; counts do not depend on it. ``environment`` has the
+    variables of `Build.env`, with digests of their values, which can be secret.
     """
 
     torch: str
@@ -70,6 +71,7 @@ class Fingerprint:
     caches: str = ""
     stand_ins: str = ""
     gpu: str = ""
+    environment: str = ""
 
 
 KNOWN_LATER = ("counted_capability", "caches", "stand_ins")

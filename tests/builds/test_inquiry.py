@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from instruction_counts.builds import probing
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import probe
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from tests.process import executable
 
@@ -178,6 +179,19 @@ def test_a_torch_that_is_of_no_use_says_why(
 
     with pytest.raises(BuildError, match=f'^build "made": {expected}'):
         probe(build, 0.1 if "sleep" in code else 60)
+
+
+def test_variables_of_a_build_are_part_of_its_fingerprint_without_their_values() -> None:
+    """Counts of before hold for the same ones alone, and a value can be a password."""
+    found = [
+        probe(attrs.evolve(default_build(), env=env), 60).fingerprint.environment
+        for env in ({}, {"TOKEN": "secret", "A": "1"}, {"A": "1", "TOKEN": "another"})
+    ]
+
+    assert found[0] == ""
+    assert re.fullmatch(r"A \([0-9a-f]{8}\), TOKEN \([0-9a-f]{8}\)", found[1])
+    assert found[1].split()[:2] == found[2].split()[:2]
+    assert found[1] != found[2]
 
 
 def test_torch_is_located_without_importing_it(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ SHARD = MeasuredShard(1, 2, 4, "0123", "counts", (0, 3))
         ({"counted_by": "0123"}, [("code that counts", False, False)]),
         # What was held otherwise may differ by some percent without any change.
         ({"stand_ins": "A (1)"}, []),
+        ({"environment": "A (1)"}, [("environment", False, False)]),
         ({"caches": "not held"}, [("caches of the interpreter", False, False)]),
         # The build itself is expected to differ.
         ({"torch": "2.14.0"}, [("torch", True, False)]),
