@@ -98,7 +98,7 @@ def compare_command(
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     if when is not FailOn.NEVER:
-        gate.require_comparison("Compare counted runs of the same cases.")
+        gate.require_comparison("The reasons are above. Compare counted runs of the same cases.")
     return exit_code(
         regression=gate.fails,
         failed_cases=gate.has_failed_cases,

@@ -203,7 +203,7 @@ class Gate:
         """
         if not (self.compares or self.fails or self.has_failed_cases):
             problem = "nothing was compared: no case has counts on both sides that can be compared"
-            raise UsageError(problem, f"The reasons are above. {remedy}")
+            raise UsageError(problem, remedy)
 
 
 def _is_judged(difference: Difference) -> bool:

@@ -59,7 +59,7 @@ class Check(Compared):
         Raises:
             UsageError: no case was counted on both sides, with the same code.
         """
-        self.gate.require_comparison("Check a counted run, or accept one.")
+        self.gate.require_comparison("Check a counted run of the same cases, or accept one.")
 
 
 def check_side(

@@ -124,6 +124,10 @@ class Plugin:
         """Expect counts where tests are executed and compared."""
         self._is_due = _options(session.config)[0] and not session.config.option.collectonly
 
+    def pytest_keyboard_interrupt(self) -> None:
+        """Expect no counts: those of processes that were ended did not arrive."""
+        self._is_due = False
+
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:

@@ -109,7 +109,9 @@ def run(
     own = Plugin(lambda: Counting(lambda **_: Opened()))
     unused = "cacheprovider", "xdist", "timeout", "instruction-counts"
     without = (f"-pno:{name}" for name in unused)
-    return pytester.runpytest_inprocess(*without, *options, plugins=[plugin, own, *plugins])
+    return pytester.runpytest_inprocess(
+        *without, *options, plugins=[plugin, own, *plugins], no_reraise_ctrlc=True
+    )
 
 
 def test_calls_and_marked_statements_are_counted(
@@ -261,6 +263,15 @@ def test_an_interrupt_while_it_counts_again_leaves_what_was_counted(
     assert engine.calls[-1].order.layout
     assert pytest.ExitCode.INTERRUPTED == result.ret
     result.stdout.fnmatch_lines(["1 case: 1 worse*"])
+
+
+def test_an_interrupted_run_that_counted_nothing_says_no_more(pytester: pytest.Pytester) -> None:
+    """Counts of processes that pytest-xdist started are lost with them: it would say none were."""
+    pytester.makepyfile("def test_interrupted(): raise KeyboardInterrupt")
+    result = run(pytester, "--icount-baseline", "counts.json")
+
+    assert pytest.ExitCode.INTERRUPTED == result.ret
+    result.stdout.no_fnmatch_line("*instruction counts*")
 
 
 @pytest.mark.parametrize("in_layouts", [[counted(1004)]])
