@@ -421,6 +421,8 @@ def _changed(made: Any, node: Any, home: Mapping[str, Any]) -> Iterator[str]:
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
             part: Any = vars(made).get(each.name)
+            if isinstance(part, types.BuiltinFunctionType) and not each.decorator_list:
+                yield each.name
             function = inspect.unwrap(getattr(part, "__func__", part))
             if isinstance(function, types.FunctionType):
                 yield from _changed_defaults(function, each, around)

@@ -493,6 +493,7 @@ def test_what_a_definition_would_make_again_is_passed(name: str, tmp_path: Path)
         (Padded, "width", 4, "its width has changed"),
         (Padded, "sizes", (1, 2, 3), "its sizes has changed"),
         (Padded.padded, "__defaults__", (4,), "its default of by has changed"),
+        (Padded, "padded", abs, "its padded has changed"),
     ],
 )
 def test_a_definition_that_would_make_something_else_now_is_refused(
