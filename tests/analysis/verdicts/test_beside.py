@@ -47,61 +47,44 @@ def test_times_that_do_not_overlap_are_significant(
     )
 
 
-@pytest.mark.parametrize(
-    ("ratios", "verdict", "reason"),
-    [
-        ((1.06, 1.061, 1.059, 1.06, 1.06), TimeVerdict.SLOWER, "+6.00% ± 0.26%"),
-        ((0.94, 0.941, 0.939, 0.94, 0.94), TimeVerdict.FASTER, "-6.00% ± 0.29%"),
-        ((1.004, 1.005, 1.003, 1.004, 1.004), TimeVerdict.NO_DIFFERENCE, "+0.40% ± 0.27%"),
-        ((1.0, 1.06, 0.98, 1.03, 1.01), TimeVerdict.CANNOT_TELL, "+1.56% ± 12.20%"),
-        ((1.008, 1.01, 1.006, 1.009, 1.007), TimeVerdict.CANNOT_TELL, "+0.80% ± 0.61%"),
-    ],
-    ids=["slower", "faster", "no difference", "too wide", "at the edge"],
-)
-def test_the_interval_of_the_ratio_decides(
-    ratios: tuple[float, ...], verdict: TimeVerdict, reason: str
-) -> None:
-    """A difference has to be likely, and of one percent at least; so has its absence."""
-    change = time_change(*in_turns(ratios))
-
-    assert change is not None
-    assert (verdict, reason) == (change.verdict, change.reason)
-
-
 UNTOLD = TimeVerdict.CANNOT_TELL
 UP, DOWN, EQUAL = (1.02, 1.021, 1.019, 1.02, 1.02), (0.98, 0.981, 0.979, 0.98, 0.98), (1.0,) * 5
+BUSY = {"pairs": 54, "disturbances": Disturbances(40, 2, 3), "rounds_left_out": 5}
 
 
 @pytest.mark.parametrize(
-    ("again", "verdict", "reason"),
+    ("ratios", "fields", "verdict", "reason"),
     [
-        ((UP, UP, UP), TimeVerdict.SLOWER, "+2.00%, +1.73% to +2.27%"),
-        ((UP, UP), UNTOLD, "+2.00%, +1.73% to +2.27%: fresh servers have not confirmed it"),
-        ((), UNTOLD, "+2.00% ± 0.27%: fresh servers have not confirmed it"),
-        ((EQUAL,), UNTOLD, "+1.00%, +0.00% to +2.27%: fresh servers find something else"),
-        ((UP, DOWN), UNTOLD, "+0.65%, -2.27% to +2.27%: fresh servers find something else"),
-        (((1.5,),), UNTOLD, "+2.00%, +1.73% to +2.27%: fresh servers find something else"),
+        # A difference has to be likely, and of one percent at least; so has its absence.
+        ((1.06, 1.061, 1.059, 1.06, 1.06), {}, TimeVerdict.SLOWER, "+6.00% ± 0.26%"),
+        ((0.94, 0.941, 0.939, 0.94, 0.94), {}, TimeVerdict.FASTER, "-6.00% ± 0.29%"),
+        ((1.004, 1.005, 1.003, 1.004, 1.004), {}, TimeVerdict.NO_DIFFERENCE, "+0.40% ± 0.27%"),
+        ((1.0, 1.06, 0.98, 1.03, 1.01), {}, UNTOLD, "+1.56% ± 12.20%"),
+        ((1.008, 1.01, 1.006, 1.009, 1.007), {}, UNTOLD, "+0.80% ± 0.61%"),
+        # What fresh servers do not find, too, is none: where the memory of one lies moves as much.
+        (UP, {"again": (UP, UP, UP)}, TimeVerdict.SLOWER, "+2.00%, +1.73% to +2.27%"),
+        *(
+            (UP, {"again": again}, UNTOLD, f"{interval}: fresh servers {what}")
+            for again, interval, what in (
+                ((UP, UP), "+2.00%, +1.73% to +2.27%", "have not confirmed it"),
+                ((), "+2.00% ± 0.27%", "have not confirmed it"),
+                ((EQUAL,), "+1.00%, +0.00% to +2.27%", "find something else"),
+                ((UP, DOWN), "+0.65%, -2.27% to +2.27%", "find something else"),
+                (((1.5,),), "+2.00%, +1.73% to +2.27%", "find something else"),
+            )
+        ),
+        # Too few rounds are left for an interval.
+        ((1.5,), BUSY, UNTOLD, "45 of 54 pairs of blocks were disturbed, and 1 round is left"),
     ],
-    ids=["all", "not yet", "none", "nothing", "the other way round", "one round"],
 )
-def test_what_fresh_servers_do_not_find_too_is_no_difference(
-    again: tuple[tuple[float, ...], ...], verdict: TimeVerdict, reason: str
+def test_the_interval_of_the_ratio_decides(
+    ratios: tuple[float, ...], fields: dict[str, Any], verdict: TimeVerdict, reason: str
 ) -> None:
-    """Where the memory of one lies moves a time by as much; the interval then holds all of them."""
-    change = time_change(*in_turns(UP, again=again))
+    """Of further servers it holds those of all of them."""
+    change = time_change(*in_turns(ratios, **fields))
 
     assert change is not None
     assert (verdict, reason) == (change.verdict, change.reason)
-
-
-def test_it_cannot_be_told_where_the_machine_was_busy() -> None:
-    """Too few rounds are left for an interval, and that is the reason."""
-    lost = Disturbances(40, 2, 3)
-    change = time_change(*in_turns((1.5,), pairs=54, disturbances=lost, rounds_left_out=5))
-
-    assert change is not None
-    assert TimeVerdict.CANNOT_TELL is change.verdict
-    assert "45 of 54 pairs of blocks were disturbed, and 1 round is left" == change.reason
 
 
 def test_times_in_turns_belong_to_the_two_builds_that_took_them() -> None:
