@@ -13,10 +13,8 @@ entered, they are one. What Callgrind left mangled (``_ZN…``) stays so.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterator
-
-import attrs
 
 UNKNOWN = "???"
 """The name of a function or of a library that Callgrind does not know."""
@@ -120,8 +118,7 @@ def stem(function: str) -> str:
     classes are two functions, and ``call<…wrapper_CPU_add…>`` is about something else than
     ``call<…wrapper_CPU_mul…>``.
     """
-    text = _parsed(function)
-    return function if text is None else _NUMBER_OF_LAMBDA.sub("", _bare(text, of_classes=True))
+    return _NUMBER_OF_LAMBDA.sub("", _bare(function, of_classes=True))
 
 
 def short(function: str, width: int) -> str:
@@ -153,16 +150,13 @@ def unqualified(function: str, width: int) -> str:
 
 @functools.lru_cache(maxsize=32_768)
 def _short(function: str) -> str:
-    text = _parsed(function)
-    return function if text is None else _bare(text)
+    return _bare(function)
 
 
 @functools.lru_cache(maxsize=32_768)
 def qualified(function: str) -> str:
     """A name as it was written, without decoration and return type: it starts with a namespace."""
-    name = _undecorated(function)
-    text = _parsed(name)
-    return name if text is None else _full(_without_return_type(text), reduced=False)
+    return _full(_without_return_type(_undecorated(function)), reduced=False)
 
 
 @functools.lru_cache(maxsize=32_768)
@@ -170,8 +164,7 @@ def _normalised(function: str) -> str:
     name = _undecorated(function)
     thunk = _THUNK.match(name)
     prefix = thunk[0] if thunk else ""
-    text = _parsed(name[len(prefix) :])
-    return name if text is None else prefix + _full(_without_return_type(text))
+    return prefix + _full(_without_return_type(name.removeprefix(prefix)))
 
 
 def printable(text: str) -> str:
@@ -191,102 +184,77 @@ def _undecorated(function: str) -> str:
 # --------------------------------------------------------------------------------- brackets
 
 
-@attrs.frozen
-class _Text:
-    """A part of a name, with a hole for each pair of brackets in it."""
+def _parts(name: str) -> list[tuple[str, str]]:
+    """What stands outside of brackets, piece by piece, each with the brackets that follow it.
 
-    mask: str
-    groups: tuple[_Group, ...]
+    A name whose brackets do not match, or go too deep, is one piece.
+    """
+    found: list[tuple[str, str]] = []
+    closing: list[str] = []
+    begin = opened = 0
+    for piece in _PIECE.finditer(name):
+        if closing and piece[0] == closing[-1]:
+            closing.pop()
+            if not closing:
+                found.append((name[begin:opened], name[opened : piece.end()]))
+                begin = piece.end()
+        elif piece[0] in _CLOSING:
+            if len(closing) == _DEEPEST:
+                return [(name, "")]
+            opened = opened if closing else piece.start()
+            closing.append(_CLOSING[piece[0]])
+    return [(name, "")] if closing else [*found, (name[begin:], "")]
 
-    def pieces(self) -> Iterator[tuple[str, _Group | None]]:
-        """The characters before each hole, with what is in it; those after the last with None."""
-        yield from zip(self.mask.split(_HOLE), (*self.groups, None), strict=True)
 
-    def after(self, place: int) -> _Text:
-        """What follows the character at ``place``."""
-        skipped = self.mask.count(_HOLE, 0, place)
-        return _Text(self.mask[place:], self.groups[skipped:])
-
-
-@attrs.frozen
-class _Group:
+def _arguments(bracketed: str) -> list[str]:
     """What stands between two brackets, argument after argument."""
-
-    opening: str
-    arguments: tuple[_Text, ...]
-
-
-def _parsed(name: str) -> _Text | None:
-    """The name with its brackets resolved; None where they do not match, or go too deep."""
-    try:
-        return _arguments(iter(_PIECE.findall(name)), "", 1)[0]
-    except ValueError:
-        return None
+    found = [""]
+    for before, inner in _parts(bracketed[1:-1]):
+        first, *others = before.split(",")
+        found[-1] += first
+        found += others
+        found[-1] += inner
+    return found
 
 
-def _arguments(pieces: Iterator[str], opening: str, depth: int) -> tuple[_Text, ...]:
-    """What stands from an opening bracket to the one that closes it."""
-    found: list[_Text] = []
-    mask: list[str] = []
-    groups: list[_Group] = []
-    for piece in pieces:
-        if opening and piece == _CLOSING[opening]:
-            break
-        if piece in _CLOSING:
-            if depth == _DEEPEST:
-                raise ValueError("too many brackets")
-            groups.append(_Group(piece, _arguments(pieces, piece, depth + 1)))
-            mask.append(_HOLE)
-        elif opening and piece == ",":
-            found.append(_Text("".join(mask), tuple(groups)))
-            mask, groups = [], []
-        else:
-            mask.append(piece)
-    else:
-        if opening:
-            raise ValueError("a bracket is not closed")
-    return (*found, _Text("".join(mask), tuple(groups)))
-
-
-def _without_return_type(text: _Text) -> _Text:
+def _without_return_type(name: str) -> str:
     """A template's name is written with its return type; other functions' names are not."""
-    end = 0
-    for before, group in text.pieces():
-        end += len(before)
-        if group is None:
-            return text  # no parameters, and so no template
-        if group.opening == "(" and not text.mask[:end].rstrip().endswith("decltype"):
-            break
-        end += 1
-    name = _NAME.search(text.mask[:end])
-    return text if name is None else text.after(name.start(1))
+    mask = ""
+    for before, bracketed in _parts(name):
+        mask += before
+        if bracketed.startswith("(") and not mask.rstrip().endswith("decltype"):
+            found = _NAME.search(mask)
+            return name if found is None else name[found.start(1) :]
+        mask += _HOLE * len(bracketed)
+    return name  # no parameters, and so no template
 
 
 # -------------------------------------------------------------------------------- spelling
 
 
-def _full(text: _Text, *, reduced: bool = True) -> str:
+def _full(name: str, *, reduced: bool = True) -> str:
     spelled = "".join(
-        before + ("" if group is None else _spelled(group, reduced=reduced))
-        for before, group in text.pieces()
+        before + (_spelled(bracketed, reduced=reduced) if bracketed else "")
+        for before, bracketed in _parts(name)
     )
     return _STRINGS.sub(r"std::string\1", spelled)
 
 
-def _spelled(group: _Group, *, reduced: bool = True) -> str:
-    arguments = [_full(argument, reduced=reduced).strip() for argument in group.arguments]
-    if group.opening == "<" and reduced:
+def _spelled(bracketed: str, *, reduced: bool = True) -> str:
+    opening, closing = bracketed[0], bracketed[-1]
+    arguments = [_full(argument, reduced=reduced).strip() for argument in _arguments(bracketed)]
+    if opening == "<" and reduced:
         arguments = [
             "…" if _INTEGER.fullmatch(argument) else argument
             for argument in arguments
             if not _DEFAULT.fullmatch(argument)
         ]
-        if group.arguments and not arguments:
+        if not arguments:
             return ""
     inside = ", ".join(arguments)
-    if group.opening == "<" and reduced and len(inside) > _LONGEST_LIST:
+    if opening == "<" and reduced and len(inside) > _LONGEST_LIST:
         inside = _reduced(inside)
-    return f"{group.opening}{inside}{_CLOSING[group.opening]}"
+    return f"{opening}{inside}{closing}"
 
 
 def _reduced(arguments: str) -> str:
@@ -297,21 +265,22 @@ def _reduced(arguments: str) -> str:
     return "…" if named is None else f"…{_LIST.sub('', named[named.lastindex or 0])}…"
 
 
-def _bare(text: _Text, *, of_classes: bool = False) -> str:
+def _bare(name: str, *, of_classes: bool = False) -> str:
     """A name without parameters, of template arguments with what they name, or those of classes."""
-    parts = []
-    end = 0
-    for before, group in text.pieces():
-        parts.append(before)
-        end += len(before) + 1
-        if group is None or group.opening == "(":
+    parts = _parts(name)
+    kept = []
+    for (before, bracketed), (after, _) in itertools.zip_longest(
+        parts, parts[1:], fillvalue=("", "")
+    ):
+        kept.append(before)
+        if not bracketed or bracketed.startswith("("):
             continue
-        spelled = _spelled(group)
-        if group.opening != "<":
-            parts.append(_LAMBDA.sub(r"{\1\2}", spelled))
-        elif of_classes and text.mask.startswith("::", end):
-            parts.append(spelled)
+        spelled = _spelled(bracketed)
+        if not bracketed.startswith("<"):
+            kept.append(_LAMBDA.sub(r"{\1\2}", spelled))
+        elif of_classes and after.startswith("::"):
+            kept.append(spelled)
         elif _NAMED.search(spelled):
-            parts.append(f"<{_reduced(spelled[1:-1])}>")
-    name = _CALLED_LAMBDA.sub("", _QUALIFIER.sub("", "".join(parts)).strip())
-    return _LAMBDA_IN_LAMBDA.sub("", name) or UNKNOWN
+            kept.append(f"<{_reduced(spelled[1:-1])}>")
+    bare = _CALLED_LAMBDA.sub("", _QUALIFIER.sub("", "".join(kept)).strip())
+    return _LAMBDA_IN_LAMBDA.sub("", bare) or UNKNOWN
