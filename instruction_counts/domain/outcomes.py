@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import array
+import base64
 import enum
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import attrs
 
+from instruction_counts.core.facts import ExpectedTensor
 from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds, span
 from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts
@@ -343,3 +347,47 @@ class Outcome:
         """The outcome that a failure gives."""
         status = Status.TIMEOUT if failure.kind is FailureKind.TIMEOUT else Status.FAILED
         return cls(status, failure=failure)
+
+    def as_expected(self, expected: Iterable[ExpectedTensor]) -> Outcome:
+        """The same, or a failure with its reason where something else was computed.
+
+        What nobody recorded (see docs/explanation/measurement.md) is not checked.
+        """
+        if self.output is None or self.status is not Status.OK:
+            return self
+        found = next(_unexpected(expected, self.output), None)
+        if found is None:
+            return self
+        failure = Failure(FailureKind.EXCEPTION, f"unexpected output: {found}")
+        return attrs.evolve(
+            self,
+            status=Status.FAILED,
+            failure=failure,
+            instructions=None,
+            times=None,
+            functions=None,
+        )
+
+
+def _unexpected(expected: Iterable[ExpectedTensor], output: Output) -> Iterator[str]:
+    tensors = {tensor.name: tensor for tensor in output.tensors}
+    for wanted in expected:
+        if wanted.name in tensors:
+            for text in _unlike(wanted, tensors[wanted.name]):
+                yield f"{wanted.name} {text}"
+        else:
+            yield f"there is no tensor {wanted.name}, but {', '.join(tensors) or 'none at all'}"
+
+
+def _unlike(wanted: ExpectedTensor, found: TensorValue) -> Iterator[str]:
+    if wanted.shape is not None and found.shape != wanted.shape:
+        yield f"has the shape {list(found.shape)} instead of {list(wanted.shape)}"
+    if wanted.dtype is not None and found.dtype != wanted.dtype:
+        yield f"is {found.dtype} instead of {wanted.dtype}"
+    if wanted.sum is not None:
+        values = array.array("d", base64.b64decode(found.sample))
+        count = math.prod(found.shape)
+        if len(values) != count:
+            yield f"has {count:,} values, too many to check their sum (or they are complex)"
+        elif not abs(sum(values) - wanted.sum) <= wanted.tolerance:
+            yield f"adds up to {sum(values):.9g} instead of {wanted.sum:.9g}"

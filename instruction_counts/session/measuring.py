@@ -14,7 +14,6 @@ from instruction_counts import __version__
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.build import completed, known_at_first
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import (
     ChangedFiles,
@@ -78,7 +77,7 @@ def carried_out(
             if isinstance(event, Started):
                 progress.show(event)
                 continue
-            finished = Finished(event.order, as_expected(event.order.case, event.outcome))
+            finished = Finished(event.order, event.outcome.as_expected(event.order.case.expected))
             yield finished
             if not finished.outcome.skipped_by_budget:
                 progress.show(finished)

@@ -11,7 +11,6 @@ import pytest
 from instruction_counts.cli import console
 from instruction_counts.core.facts import ExpectedTensor
 from instruction_counts.core.types import Case
-from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.measuring import Measured
@@ -55,7 +54,7 @@ def test_something_else_fails_with_its_reason(
     wanted: dict[str, Any], outcome: Outcome, said: str
 ) -> None:
     """And has no count, which would be one of other work."""
-    found = as_expected(expecting(**wanted), outcome)
+    found = outcome.as_expected(expecting(**wanted).expected)
 
     assert Status.FAILED == found.status
     assert found.instructions is None
@@ -78,7 +77,7 @@ AS_COMPUTED = {"shape": (2, 1), "dtype": "float32", "sum": 3.1, "tolerance": 0.2
 )
 def test_what_was_expected_stays_as_it_is(wanted: dict[str, Any], outcome: Outcome) -> None:
     """To the instruction."""
-    assert outcome == as_expected(expecting(**wanted), outcome)
+    assert outcome == outcome.as_expected(expecting(**wanted).expected)
 
 
 def test_a_run_records_the_failure() -> None:
