@@ -55,23 +55,16 @@ def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
     whole = whole_record("Net", cost(900), **BACKWARD)
     bad = layer_record("bad", failed(), {"Net": 1})
     records = [WHOLE, whole, CONV_1, both, RELU, bad]
-    prediction = measured(records, "Net", autograd=AutogradMode.FORWARD_BACKWARD)
+    # Of forward alone the numbers would pass for others; a whole model with backward is enough.
+    runs = (records, RECORDS, [whole, RELU])
+    found = [measured(run, "Net", autograd=AutogradMode.FORWARD_BACKWARD) for run in runs]
+    prediction = found[0]
 
     assert 300 + 40 == prediction.sum_of_layers.instructions
     assert 900 == prediction.whole.instructions
     assert (RELU,) == prediction.forward_only
     assert (bad,) == prediction.missing
-    assert prediction.has_autograd is True
-
-
-def test_a_run_of_forward_alone_has_no_backward() -> None:
-    """Its numbers would pass for others; a whole model with backward is enough."""
-    whole = whole_record("Net", cost(900), **BACKWARD)
-    runs = (RECORDS, [whole, RELU])
-
-    assert [False, True] == [
-        measured(run, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd for run in runs
-    ]
+    assert [True, False, True] == [each.has_autograd for each in found]
 
 
 def test_models_are_found_in_layers_and_wholes() -> None:

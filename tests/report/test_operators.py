@@ -18,21 +18,18 @@ from tests.report.rendered import screen
 
 
 def test_the_list_says_what_an_operator_has_and_has_not() -> None:
-    """Its shapes, where these are not all, and what it is not measured in."""
+    """Its shapes, where these are not all, what it is not measured in, and why if no entry does."""
     shapes = Tensor({"small": (1,), "typical": (2,)})
-    entry = OperatorEntry("other", {"x": shapes}, cpp=False, autograd=False, name="torch.f")
-    (row,) = report.listed([entry], {}).tables[0].rows
+    entries = [
+        OperatorEntry("other", {"x": shapes}, cpp=False, autograd=False, name="torch.f"),
+        *(OperatorEntry("other", name=name) for name in ("torch.g", "torch.h")),
+    ]
+    found = report.listed(entries, {"torch.h": "torch has no aten::h"})
+    (table,) = found.tables
 
-    assert ["x", "small, typical", "C++, backward"] == [cell.value for cell in row.cells[2:]]
-
-
-def test_the_list_says_why_an_operator_is_without_cpp() -> None:
-    """Where its entry does not."""
-    entries = [OperatorEntry("other", name=name) for name in ("torch.f", "torch.g")]
-    found = report.listed(entries, {"torch.g": "torch has no aten::g"})
-
-    assert ("backward", "C++, backward") == found.tables[0].column("without")
-    assert ["torch.g without C++: torch has no aten::g"] == [note.text for note in found.notes]
+    assert ["x", "small, typical"] == [cell.value for cell in table.rows[0].cells[2:4]]
+    assert ("C++, backward", "backward", "C++, backward") == table.column("without")
+    assert ["torch.h without C++: torch has no aten::h"] == [note.text for note in found.notes]
 
 
 def public(name: str, uses: int, namespace: str = "torch.fft") -> PublicOperator:
