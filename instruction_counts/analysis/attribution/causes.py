@@ -7,7 +7,7 @@ several of that name, such as lambdas, they are taken together.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 
@@ -101,17 +101,24 @@ def executed_on_both(base: Executed, new: Executed) -> tuple[Cause, ...]:
 
     Bytecodes of different versions of Python are not compared: no functions then.
     """
-    functions = tuple(_functions(base, new)) if base.python == new.python else ()
-    operators = sorted(_operators(base, new), key=_rank)
-    edited, others = (
-        sorted((cause for cause in functions if cause.edited is is_edited), key=_rank)
-        for is_edited in (True, False)
-    )
-    return (*edited, *_cuda_calls(base, new), *others, *operators)
+    sides = base, new
+    functions = _functions(base, new) if base.python == new.python else ()
+    operators = ({(of.name, "", of.backward): of.calls for of in side.operators} for side in sides)
+    cuda = ({(of.name, of.kind.value, False): of.calls for of in side.cuda or ()} for side in sides)
+    asked = (*_asked(CauseKind.CUDA, *cuda), *_asked(CauseKind.OPERATOR, *operators))
+    return tuple(sorted((*functions, *asked), key=_place))
 
 
-def _rank(cause: Cause) -> tuple[Fraction, Fraction, str]:
-    return -abs(cause.change), -max(cause.base or Fraction(), cause.new or Fraction()), cause.name
+_CUDA_KINDS = [kind.value for kind in CudaKind]
+_AFTER_EDITED = [CauseKind.CUDA, CauseKind.PYTHON, CauseKind.OPERATOR]
+
+
+def _place(cause: Cause) -> tuple[int, int, Fraction, Fraction, str]:
+    """By what it is of, then the largest change first."""
+    group = -1 if cause.edited else _AFTER_EDITED.index(cause.kind)
+    kind = _CUDA_KINDS.index(cause.where) if cause.kind is CauseKind.CUDA else 0
+    largest = max(cause.base or Fraction(), cause.new or Fraction())
+    return group, kind, -abs(cause.change), -largest, cause.name
 
 
 def _functions(base: Executed, new: Executed) -> Iterator[Cause]:
@@ -128,26 +135,9 @@ def _functions(base: Executed, new: Executed) -> Iterator[Cause]:
         yield Cause(CauseKind.PYTHON, name, less, more, where=file, line=line, edited=edited)
 
 
-def _operators(base: Executed, new: Executed) -> Iterator[Cause]:
-    before, after = (
-        Counter({(operator.name, operator.backward): operator.calls for operator in side.operators})
-        for side in (base, new)
-    )
-    for name, backward in {**before, **after}:
-        calls = before[name, backward], after[name, backward]
-        yield Cause(CauseKind.OPERATOR, name, *calls, backward=backward)
-
-
-def _cuda_calls(base: Executed, new: Executed) -> Iterator[Cause]:
-    """By kind, of each the largest change first."""
-    before, after = (
-        Counter({(asked.kind, asked.name): asked.calls for asked in side.cuda or ()})
-        for side in (base, new)
-    )
-    for kind in CudaKind:
-        found = (
-            Cause(CauseKind.CUDA, name, before[kind, name], after[kind, name], where=kind.value)
-            for of, name in {**before, **after}
-            if of is kind
-        )
-        yield from sorted(found, key=_rank)
+def _asked(kind: CauseKind, *sides: Mapping[tuple[str, str, bool], int]) -> Iterator[Cause]:
+    """How often, by name, place and whether it is backward."""
+    before, after = map(Counter, sides)
+    for name, where, backward in {**before, **after}:
+        calls = before[name, where, backward], after[name, where, backward]
+        yield Cause(kind, name, *calls, where=where, backward=backward)

@@ -79,15 +79,15 @@ def _profile(
 
 def _stacks(costs: _Costs, callees: _Shares) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:
     """Every stack with what its last function costs there; from the outermost function inwards."""
-    order, shares = _without_cycles(costs, callees)
+    shares = _without_cycles(costs, callees)
     called = {callee for targets in shares.values() for callee in targets}
     inclusive: dict[FunctionKey, float] = {}
-    for key in order:
-        below = sum(share * inclusive[callee] for callee, share in shares[key].items())
+    for key, parts in shares.items():
+        below = sum(part * inclusive[callee] for callee, part in parts.items())
         inclusive[key] = costs.get(key, 0.0) + below
     smallest = max(_SMALLEST_STACK, sum(costs.values()) / _MOST_STACKS)
     small = FunctionKey(f"(stacks below {smallest:,.3g} instructions)", "", Layer.OTHER)
-    roots = [key for key in order if key not in called]
+    roots = [key for key in shares if key not in called]
     roots.sort(key=lambda key: (inclusive[key], key))
     pending: list[tuple[tuple[FunctionKey, ...], float]] = [((key,), 1.0) for key in roots]
     while pending:
@@ -107,44 +107,36 @@ def _stacks(costs: _Costs, callees: _Shares) -> Iterator[tuple[tuple[FunctionKey
 
 def _without_cycles(
     costs: Iterable[FunctionKey], callees: _Shares
-) -> tuple[list[FunctionKey], dict[FunctionKey, dict[FunctionKey, float]]]:
-    """Callees before their callers, and what part of each callee belongs to a caller."""
+) -> dict[FunctionKey, dict[FunctionKey, float]]:
+    """What part of each callee belongs to a caller; callees come before their callers.
+
+    Calls are followed depth first, the heaviest first; one that leads back is left out.
+    """
+
+    def heaviest_first(key: FunctionKey) -> Iterator[FunctionKey]:
+        targets = callees.get(key, {})
+        return iter(sorted(targets, key=lambda callee: (-targets[callee], callee)))
+
     called = {callee for targets in callees.values() for callee in targets}
     outside = {key: sum(callees.get(key, {}).values()) for key in {*costs, *called, *callees}}
-    starts = sorted(outside, key=lambda key: (key in called, -outside[key], key))
-    order, kept = _depth_first(starts, callees)
     sums: dict[FunctionKey, Fraction] = defaultdict(Fraction)
-    for caller, callee in kept:
-        sums[callee] += callees[caller][callee]
-    parts: dict[FunctionKey, dict[FunctionKey, float]] = {key: {} for key in order}
-    for caller, callee in kept:
-        parts[caller][callee] = float(callees[caller][callee] / sums[callee])
-    return order, parts
-
-
-def _depth_first(
-    starts: Iterable[FunctionKey], callees: _Shares
-) -> tuple[list[FunctionKey], list[tuple[FunctionKey, FunctionKey]]]:
-    """The order in which functions are left, and the calls that do not lead back."""
-    order: list[FunctionKey] = []
-    kept: list[tuple[FunctionKey, FunctionKey]] = []
-    entered: set[FunctionKey] = set()
-    left: set[FunctionKey] = set()
-    path: list[tuple[FunctionKey | None, Iterator[FunctionKey]]] = [(None, iter(starts))]
-    while path:
-        key, rest = path[-1]
-        callee = next(rest, None)
-        if callee is None:
-            path.pop()
-            if key is not None:
-                order.append(key)
-                left.add(key)
-            continue
-        if key is not None and (callee in left or callee not in entered):
-            kept.append((key, callee))
-        if callee not in entered:
-            entered.add(callee)
-            targets = callees.get(callee, {})
-            heaviest_first = sorted(targets, key=lambda key: (-targets[key], key))
-            path.append((callee, iter(heaviest_first)))
-    return order, kept
+    entered: dict[FunctionKey, list[FunctionKey]] = {}
+    left: dict[FunctionKey, list[FunctionKey]] = {}
+    for start in sorted(outside, key=lambda key: (key in called, -outside[key], key)):
+        path = [] if start in entered else [(start, heaviest_first(start))]
+        entered.setdefault(start, [])
+        while path:
+            caller, rest = path[-1]
+            if (callee := next(rest, None)) is None:
+                left[caller] = entered[caller]
+                path.pop()
+            elif callee in left or callee not in entered:
+                entered[caller].append(callee)
+                sums[callee] += callees[caller][callee]
+                if callee not in entered:
+                    entered[callee] = []
+                    path.append((callee, heaviest_first(callee)))
+    return {
+        caller: {callee: float(callees[caller][callee] / sums[callee]) for callee in calls}
+        for caller, calls in left.items()
+    }
