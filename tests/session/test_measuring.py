@@ -17,8 +17,7 @@ from instruction_counts.domain.outcomes import Machine, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Silent
-from instruction_counts.session.measuring import Measured
-from instruction_counts.session.recording import Recording
+from instruction_counts.session.measuring import Measured, Recording
 from instruction_counts.storage.json_files import read_json
 from tests.cores import lanes_of
 from tests.fakes import (
