@@ -74,7 +74,7 @@ from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.checking import accept_run, check_side
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.explaining import explain_sides
-from instruction_counts.session.histories import history_of
+from instruction_counts.session.histories import HistoryRequest, history_of
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.operators.source import operators
@@ -265,14 +265,11 @@ def history(
         DataError: the database cannot be read.
     """
     narrowed = (tags,) if isinstance(tags, str) else tuple(tags)
+    asked = HistoryRequest(
+        *(selection_of(only), None, narrowed, effect_of(min_effect), number_of("last", last, 1))
+    )
     with Store(db, must_exist=True) as store:
-        found = history_of(
-            *(selection_of(only), store),
-            last=number_of("last", last, 1),
-            tags=narrowed,
-            min_effect=effect_of(min_effect),
-        )
-    return as_kind(History, found)
+        return as_kind(History, history_of(asked, store))
 
 
 def bisect(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import functools
 import re
 from pathlib import Path
 
@@ -11,31 +9,19 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.history_command import runs_options
-from instruction_counts.cli.options import case_options, min_effect_option, option, store_option
-from instruction_counts.domain.effects import Effect
+from instruction_counts.cli.history_command import history_options
+from instruction_counts.cli.options import case_options, option, store_option
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.selection import Selection
 from instruction_counts.report.format import plural
 from instruction_counts.report.site import Site
-from instruction_counts.session.histories import causes_of
-from instruction_counts.session.publishing import comparer, publication_of
+from instruction_counts.session.histories import HistoryRequest, publication_of
 from instruction_counts.storage.store import Store
 from instruction_counts.system.site_folder import site_folder
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-def publish_to(
-    folder: Path,
-    store: Store,
-    selection: Selection,
-    min_effect: Effect,
-    *,
-    since: dt.datetime | None = None,
-    tags: tuple[str, ...] = (),
-    url: str = "",
-) -> str:
+def publish_to(folder: Path, store: Store, asked: HistoryRequest, url: str = "") -> str:
     """Bring the site in ``folder`` up to date, and say what changed.
 
     Without a ``url``, the address of the site is the last one that was given.
@@ -45,11 +31,10 @@ def publish_to(
         DataError: the database or the manifest of the site cannot be read.
     """
     with site_folder(folder) as kept:
-        found = publication_of(selection, store, since=since, tags=tags, min_effect=min_effect)
-        causes = functools.partial(causes_of, store)
+        found = publication_of(asked, store)
         url = url or kept.remembered("url", str)
         kept.keep("url", url)
-        site = Site(found, comparer(store, found), causes, kept.remembered, url)
+        site = Site(found, kept.remembered, url)
         changes = kept.update(site.names(), site.pages())
     removed = f", {changes.removed:,} removed" if changes.removed else ""
     number = plural(changes.files, "file")
@@ -64,9 +49,7 @@ def _address(url: str) -> str:
 
 @click.command("publish", cls=Command)
 @click.argument("folder", metavar="DIR", type=FOLDER)
-@case_options
-@runs_options
-@min_effect_option
+@history_options(case_options)
 @option(
     "--url",
     "URL",
@@ -74,15 +57,7 @@ def _address(url: str) -> str:
     callback=lambda _context, _option, url: _address(url) if url else "",
 )
 @store_option
-def publish_command(
-    folder: Path,
-    selection: Selection,
-    since: dt.datetime | None,
-    tag: tuple[str, ...],
-    min_effect: Effect,
-    url: str,
-    db: str | None,
-) -> None:
+def publish_command(folder: Path, asked: HistoryRequest, url: str, db: str | None) -> None:
     """Write the history of stored runs as a static site, or bring one up to date.
 
     DIR gets an overview with the newest builds and steps, a page for each case and each pair of
@@ -95,5 +70,4 @@ def publish_command(
       python main.py publish site --tag 'nightly-*' --since 2026-01-31
     """  # noqa: D301 - \b keeps click from reflowing the examples
     with Store(db, must_exist=True) as store:
-        done = publish_to(folder, store, selection, min_effect, since=since, tags=tag, url=url)
-    console.line(done)
+        console.line(publish_to(folder, store, asked, url))

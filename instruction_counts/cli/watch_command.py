@@ -18,6 +18,7 @@ from instruction_counts.cli.output import STDOUT, check_folder
 from instruction_counts.cli.publish_command import FOLDER, publish_to
 from instruction_counts.domain.errors import DataError
 from instruction_counts.report.history import found_step, step_text
+from instruction_counts.session.histories import HistoryRequest
 from instruction_counts.session.watch_state import Step
 from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.storage.store import Store
@@ -107,11 +108,12 @@ def watch_command(
     if site is not None:
         check_site_folder(site)
     request = WatchRequest(listing, build_cmd, asked.how, state_file)
+    published = HistoryRequest(asked.how.selection, min_effect=asked.how.min_effect)
     with Store(asked.db) as store:
 
         def publish() -> None:
             if site is not None:
-                console.note(publish_to(site, store, asked.how.selection, asked.how.min_effect))
+                console.note(publish_to(site, store, published))
 
         report = StepReporting(output, on_step).report
         found = watch(request, store, found_step, report, console, every, publish)

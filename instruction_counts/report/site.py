@@ -17,11 +17,9 @@ from typing import Any, TypeAlias
 import attrs
 
 from instruction_counts import __version__
-from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import DEFAULT_NAME
-from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, pairs_at_steps
 from instruction_counts.report.cases import KEY_NAMES, name_of, selector
@@ -45,7 +43,7 @@ from instruction_counts.report.format import plural, relative
 from instruction_counts.report.history import chart_of, series_data
 from instruction_counts.report.renderers import Content, html
 from instruction_counts.report.renderers.json import compact
-from instruction_counts.session.publishing import Publication, PublishedBuild
+from instruction_counts.session.histories import Publication, PublishedBuild
 
 FORMAT_VERSION = 1
 """Of the JSON of a site."""
@@ -213,13 +211,10 @@ class Site:
     def __init__(
         self,
         publication: Publication,
-        compare: Callable[[PublishedBuild, PublishedBuild], Comparison],
-        causes: Callable[[StoredCount, StoredCount], Sequence[Cause]],
         remembered: Callable[[str, Callable[[], Any]], Any],
         url: str = "",
     ) -> None:
-        self._publication, self._compare, self._causes = publication, compare, causes
-        self._remembered, self._url = remembered, url
+        self._publication, self._remembered, self._url = publication, remembered, url
         self._keys = [series.key for series in publication.series]
         self._cases = {key: _case_page(key.as_values) for key in self._keys}
         self._builds = {(build.run_id, build.name): build for build in publication.builds}
@@ -288,7 +283,7 @@ class Site:
             str(build.run_id) if build.name == DEFAULT_NAME else f"{build.run_id}:{build.name}"
             for build in (base, new)
         ]
-        document = comparison_document(self._compare(base, new), names)
+        document = comparison_document(self._publication.compare(base, new), names)
         pages = {name_of(key): f"{page}.html" for key, page in self._cases.items()}
         return attrs.evolve(
             document,
@@ -356,7 +351,7 @@ class Site:
         ends = [(point.run_id, point.build, point.instructions) for point in (base, new)]
         step = _digest(self._cases[new.case], *ends)
         found: Sequence[str] = self._remembered(
-            f"step {step}", lambda: list(texts(self._causes(base, new)))
+            f"step {step}", lambda: list(texts(self._publication.causes(base, new)))
         )
         return found
 

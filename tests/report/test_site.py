@@ -10,11 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
-from instruction_counts.domain.selection import Selection
 from instruction_counts.report.document import Column, Document, Row, Table
 from instruction_counts.report.site import Site, _summary_of
-from instruction_counts.session.histories import causes_of
-from instruction_counts.session.publishing import comparer, publication_of
+from instruction_counts.session.histories import HistoryRequest, publication_of
 from instruction_counts.storage.store import Store
 from tests.history.made import run_of_cases
 
@@ -30,14 +28,7 @@ COUNTS: tuple[dict[str, int | Outcome | None], ...] = (
 
 def files_of(store: Store, remembered: Callable[..., Any] = lambda _, make: make()) -> Any:
     """The files of a site by name, each with what it is made of and its content."""
-    found = publication_of(Selection(), store)
-    site = Site(
-        found,
-        comparer(store, found),
-        lambda *pair: causes_of(store, *pair),
-        remembered,
-        "https://example.org/",
-    )
+    site = Site(publication_of(HistoryRequest(), store), remembered, "https://example.org/")
     files = {name: (made_of, make()) for name, made_of, make in site.pages()}
     assert site.names() == files.keys()
     return files

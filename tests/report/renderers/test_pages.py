@@ -11,10 +11,9 @@ import pytest
 
 from instruction_counts.cli.publish_command import publish_to
 from instruction_counts.core.types import AutogradMode
-from instruction_counts.domain.effects import MIN_EFFECT
-from instruction_counts.domain.selection import Selection
 from instruction_counts.report.renderers import html
 from instruction_counts.report.run import run_document
+from instruction_counts.session.histories import HistoryRequest
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import make_record, make_run
@@ -237,7 +236,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store(folder / "runs.db") as store:
         for day, count in enumerate((1000, 1000, 1300), 1):
             store.import_run(run_of_cases(dict.fromkeys(["add", *HOSTILE], count), day))
-        publish_to(folder / "site", store, Selection(), MIN_EFFECT)
+        publish_to(folder / "site", store, HistoryRequest())
     return folder / "site"
 
 
