@@ -19,8 +19,7 @@ from instruction_counts.cli.publish_command import FOLDER, publish_to
 from instruction_counts.domain.errors import DataError
 from instruction_counts.report.history import found_step, step_text
 from instruction_counts.session.histories import HistoryRequest
-from instruction_counts.session.watch_state import Step
-from instruction_counts.session.watching import WatchRequest, watch
+from instruction_counts.session.watching import Step, WatchRequest, watch
 from instruction_counts.storage.store import Store
 from instruction_counts.system.site_folder import check_site_folder
 

@@ -37,7 +37,7 @@ from instruction_counts.report.document import (
 from instruction_counts.report.document import Series as Drawn
 from instruction_counts.report.format import plural, relative
 from instruction_counts.session.bisecting import Found, FoundChange
-from instruction_counts.session.watch_state import Step as WatchStep
+from instruction_counts.session.watching import Step as WatchStep
 
 FORMAT_VERSION = 1
 """Of the JSON of histories and bisections: 1, the first."""

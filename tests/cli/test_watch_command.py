@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.session.watch_state import held
+from instruction_counts.session.watching import held
 from tests.cli.program import Program
 from tests.process import running
 from tests.waiting import comes_true

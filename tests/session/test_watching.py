@@ -24,17 +24,19 @@ from instruction_counts.report.history import found_step
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.measuring import MeasuredRun
-from instruction_counts.session.watch_state import (
+from instruction_counts.session.watching import (
     Base,
+    Looking,
     SeenBuild,
     State,
     Step,
+    WatchRequest,
     held,
+    publish_seen,
     read_state,
     state_file_of,
     write_state,
 )
-from instruction_counts.session.watching import Looking, WatchRequest, publish_seen
 from instruction_counts.storage.store import Store
 from tests.builders import cpp, side
 from tests.fakes import make_record
