@@ -17,7 +17,7 @@ from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.storage.store import Store
 from tests.builders import counted
-from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed, make_case
+from tests.fakes import BUILD, FACTS, FakeEngine, failed, make_case
 from tests.process import ROOT
 from tests.session.fakes import SETTINGS, Remarks, fake_engines
 
@@ -147,14 +147,20 @@ def test_servers_of_changed_files_are_replaced(engine: FakeEngine, tmp_path: Pat
     assert any(f"servers start again: {library}" in said for said in session.remarks.notes)
 
 
-def test_cases_are_run_and_compared_on_the_same_servers(engine: FakeEngine) -> None:
-    """Against what was measured before."""
-    with Opened() as session:
+def test_cases_are_run_and_compared_on_the_same_servers(engine: FakeEngine, tmp_path: Path) -> None:
+    """Against what was measured before. Runs are stored where a database is given.
+
+    All details are both there and in what is returned.
+    """
+    with Opened(db=tmp_path / "runs.db") as session:
         session.count("x")
         run = session.run([make_case("a"), make_case("b")], only="a")
         comparison = session.compare(run, [make_case("a")])
         assert not engine.closed.is_set()
+    with Store(tmp_path / "runs.db") as store:
+        assert [1, 1] == [summary.cases for summary in store.summaries()]
 
+    assert [counted(1500).functions] == [record.outcome.functions for record in run.cases]
     assert [1500] == [row["instructions"] for row in run.table()]
     assert {Verdict.SAME: 1} == comparison.tally
     assert [[BUILD.name]] == session.started
@@ -172,14 +178,3 @@ def test_two_builds_are_compared_by_turns(engine: FakeEngine) -> None:
             ]
 
     assert [[BASE.name, BUILD.name]] == session.started
-
-
-def test_runs_are_stored_where_a_database_is_given(engine: FakeEngine, tmp_path: Path) -> None:
-    """With all details both there and in what is returned."""
-    del engine
-    with Opened(db=tmp_path / "runs.db") as session:
-        run = session.run([make_case("c")])
-
-    with Store(tmp_path / "runs.db") as store:
-        assert 1 == len(store.summaries())
-    assert [OK.functions] == [record.outcome.functions for record in run.cases]

@@ -51,17 +51,6 @@ def test_progress_on_a_terminal_is_a_line_in_its_place(monkeypatch: pytest.Monke
     assert "1 case " in on_terminal(monkeypatch, 200, total=1)
 
 
-@pytest.mark.parametrize("columns", ["0", "120"])
-def test_what_is_shown_is_lost_in_no_width(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str
-) -> None:
-    """A width of no columns is none: as if it were not set."""
-    monkeypatch.setenv("COLUMNS", columns)
-    console.line("a result")
-
-    assert "a result\n" == capsys.readouterr().out
-
-
 def test_a_narrow_terminal_cuts_the_name_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing else of the line."""
     shown = on_terminal(monkeypatch, 80, make_order("Top", "a long name " * 10))
@@ -75,8 +64,15 @@ def test_a_narrow_terminal_cuts_the_name_of_the_case(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "text", ["[red]x[/red]", ":b: :smile:", "1_000 'text' http://a", "x" * 300]
 )
-def test_text_is_shown_as_it_is(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Code and messages hold what looks like markup, and lines longer than a terminal."""
+@pytest.mark.parametrize("columns", ["0", "120"])
+def test_text_is_shown_as_it_is(
+    text: str, columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Code and messages hold what looks like markup, and lines longer than a terminal.
+
+    A width of no columns is none: as if it were not set.
+    """
+    monkeypatch.setenv("COLUMNS", columns)
     console.line(text)
     console.error(text)
     console.note(text)

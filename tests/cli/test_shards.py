@@ -44,7 +44,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_merged_files_are_saved_as_one_run(folder: Path, program: Program) -> None:
-    """It is shown as it would have been; a file that is refused writes nothing."""
+    """It is shown as it would have been; a file that is refused writes nothing.
+
+    A shard says what it is, so that nobody takes it for the whole.
+    """
+    held = len(read_json(folder / "shard-1.json").cases)
     shown = program.output("runs", "merge", "shard-2.json", "shard-1.json", "--output", "all.json")
     error = program.error("runs", "merge", "shard-2.json", "whole.json", "--output", "no.json")
 
@@ -52,12 +56,6 @@ def test_merged_files_are_saved_as_one_run(folder: Path, program: Program) -> No
     assert "6 cases: 6 ok" in shown
     assert error.startswith("whole.json is not a shard: it was measured without --shard\n  Name")
     assert not (folder / "no.json").exists()
-
-
-def test_a_shard_says_what_it_is(folder: Path, program: Program) -> None:
-    """So that nobody takes it for the whole."""
-    held = len(read_json(folder / "shard-1.json").cases)
-
     assert f"shard 1/2: {held} of 6 cases" in program.output("runs", "show", "shard-1.json")
 
 

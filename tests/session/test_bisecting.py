@@ -152,42 +152,29 @@ def test_every_planted_change_is_found_and_no_other(
     assert all(change.difference.verified for change in found.changes)
 
 
-def test_an_outlier_is_measured_again_once() -> None:
-    """The intervals beside it are judged by what came out then."""
-    measurer = measurer_of([1000] * 9, outliers={"b8": 5000})
-
-    assert () == searched(measurer).changes
-    assert 2 == measurer.names.count("b8")
-
-
 @pytest.mark.parametrize(
-    ("counts", "layouts", "changes", "most"),
+    ("counts", "more", "changes", "most"),
     [
-        ([1000] * 700 + [2000] * 324, (0, 0), [(699, 700, ())], 2 + 10 + 2),
+        ([1000] * 700 + [2000] * 324, {}, [(699, 700, ())], 2 + 10 + 2),
+        # Each build is measured once before it is verified, also where the halves meet.
+        ([*range(1000, 1500, 100)], {}, [(at, at + 1, ()) for at in range(4)], 5 + 8),
         # Noise within the floor makes no change.
-        ([10_000, *range(10_001, 10_059), 10_000], (0, 0), [], 2),
+        ([10_000, *range(10_001, 10_059), 10_000], {}, [], 2),
         # What is only layout is none, and is not asked for again and again.
-        ([1000, 1000, 1100, 1100], (0, 150), [], 11),
+        ([1000, 1000, 1100, 1100], {"layouts": (0, 150)}, [], 11),
+        # An outlier is measured again once; the intervals beside it are judged by what came out.
+        ([1000] * 9, {"outliers": {"b8": 5000}}, [], 2 + 3 + 2),
     ],
 )
 def test_one_change_takes_the_logarithm_of_the_builds(
-    counts: list[int], layouts: tuple[int, int], changes: list[Place], most: int
+    counts: list[int], more: dict[str, Any], changes: list[Place], most: int
 ) -> None:
     """And two measurements to verify it, in other layouts, too."""
-    measurer = measurer_of(counts, layouts=layouts)
-
-    assert changes == places_in(searched(measurer))
-    assert len(measurer.names) <= most
-
-
-def test_each_build_is_measured_once_before_it_is_verified() -> None:
-    """Also where the halves meet."""
-    measurer = measurer_of([1000, 1100, 1200, 1300, 1400])
+    measurer = measurer_of(counts, **more)
     found = searched(measurer)
 
-    assert 4 == len(found.changes)
-    assert [0, 1, 2, 3, 4] == [*found.measured]
-    assert 5 + 8 == len(measurer.names) == found.measurements
+    assert changes == places_in(found)
+    assert found.measurements == len(measurer.names) <= most
 
 
 @pytest.mark.parametrize(

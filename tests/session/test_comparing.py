@@ -1,5 +1,7 @@
 """Comparing sides, with fakes for the engines."""
 
+from typing import TypeAlias
+
 import attrs
 import pytest
 
@@ -68,51 +70,44 @@ def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
     assert [Noise(layout_spread=1 / 3, layouts=2), Noise(layouts=2)] == noises
 
 
-def judged(
-    program: tuple[int, int], fresh: tuple[int, int], *, edited: bool = True
-) -> tuple[Verdict, int, tuple[list[int], ...]]:
-    """A case that costs more in each child of a server, and what ``fresh`` servers count.
-
-    ``program`` has the bytecodes of both sides, of other code where it was ``edited``. Its verdict,
-    in how many layouts it was verified, and in which layouts fresh servers of both builds counted.
-    """
-    used = {}
-    for name, count, bytecodes in zip(("base", "new"), (1000, 2000), program, strict=True):
-        function = PythonFunction("toy.py", 1, "f", f"d{bytecodes * edited}", bytecodes)
-        used[name] = FakeEngine({LABEL: [executing(count, Executed((function,), (), "3.11"))]})
-    layouts = costing(*fresh)
-    (difference,) = verified(used, layouts, number=None).differences
-    number = 0 if difference.layouts is None else len(difference.layouts.new)
-    asked = tuple([call.order.layout for call in made.calls] for made in layouts.values())
-    return difference.verdict, number, asked
+UNCHANGED, EDITED, SHORTER = (("a", 7), ("a", 7)), (("a", 7), ("b", 8)), (("a", 8), ("b", 7))
+LONGER = (("a", 7), ("a", 8))
+Program: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
+"""The code of both sides, and the bytecodes that it executes."""
 
 
 @pytest.mark.parametrize(
-    ("program", "fresh", "expected"),
+    ("program", "fresh", "verdict", "number"),
     [
-        ((7, 7), (2000, 1000), (Verdict.SAME, 5, ([1, 2], [1, 2]))),
-        ((7, 7), (1000, 2000), (Verdict.WORSE, 5, ([1, 2], [1, 2]))),
+        (UNCHANGED, (2000, 1000), Verdict.SAME, 5),
+        (UNCHANGED, (1000, 2000), Verdict.WORSE, 5),
         # What executes other code is a change whatever layouts do: nothing starts for it.
-        ((7, 8), (1000, 2000), (Verdict.WORSE, 0, ([], []))),
+        (EDITED, (1000, 2000), Verdict.WORSE, 0),
         # Where it executes less and costs more, memory may be why.
-        ((8, 7), (1000, 2000), (Verdict.WORSE, 5, ([1, 2], [1, 2]))),
-        ((8, 7), (2000, 1000), (Verdict.AMBIGUOUS, 5, ([1, 2], [1, 2]))),
+        (SHORTER, (1000, 2000), Verdict.WORSE, 5),
+        (SHORTER, (2000, 1000), Verdict.AMBIGUOUS, 5),
+        # And where the same code executes more of itself: a set of objects has another order.
+        (LONGER, (1000, 2000), Verdict.WORSE, 5),
+        (LONGER, (2000, 1000), Verdict.AMBIGUOUS, 5),
     ],
 )
 def test_what_children_call_changed_has_to_be_changed_in_fresh_servers(
-    program: tuple[int, int],
-    fresh: tuple[int, int],
-    expected: tuple[Verdict, int, tuple[list[int], ...]],
+    program: Program, fresh: tuple[int, int], verdict: Verdict, number: int
 ) -> None:
-    """They alone move what lay in memory before the fork."""
-    assert expected == judged(program, fresh)
+    """They alone move what lay in memory before the fork: two of each build count it then.
 
+    The case costs more in each child of a server.
+    """
+    used = {}
+    for name, count, (code, bytecodes) in zip(("base", "new"), (1000, 2000), program, strict=True):
+        executed = Executed((PythonFunction("toy.py", 1, "f", code, bytecodes),), (), "3.11")
+        used[name] = FakeEngine({LABEL: [executing(count, executed)]})
+    layouts = costing(*fresh)
+    (found,) = verified(used, layouts, number=None).differences
+    asked = [[call.order.layout for call in made.calls] for made in layouts.values()]
 
-def test_fresh_servers_are_asked_where_the_same_code_executes_more_of_itself() -> None:
-    """Where objects lie may be why: a set of them has another order."""
-    asked = [judged((7, 8), fresh, edited=False)[0] for fresh in ((1000, 2000), (2000, 1000))]
-
-    assert [Verdict.WORSE, Verdict.AMBIGUOUS] == asked
+    assert (verdict, number) == (found.verdict, len(found.layouts.new) if found.layouts else 0)
+    assert [[1, 2] if number else []] * 2 == asked
 
 
 def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:

@@ -85,26 +85,24 @@ def test_kernels_of_torch_itself_have_to_agree(
             {"status": "failed", "failure": {"message": "out of memory"}},
             "on the GPU: out of memory",
         ),
+        (heard(launch(ADD)), BuildError("new was killed"), "new was killed"),
     ],
-    ids=["stand-ins", "unknown", "GPU"],
+    ids=["stand-ins", "unknown", "GPU", "its process"],
 )
 def test_a_case_that_fails_does_not_agree(
-    outcome: Outcome, answer: dict[str, Any], expected: str
+    outcome: Outcome, answer: dict[str, Any] | BuildError, expected: str
 ) -> None:
-    """Neither with stand-ins nor on the GPU."""
-    found = compared(outcome, lambda *_: answer)
+    """Neither with stand-ins nor on the GPU, nor one that ends its process."""
+
+    def profile(*_: object) -> Mapping[str, Any]:
+        if isinstance(answer, BuildError):
+            raise answer
+        return answer
+
+    found = compared(outcome, profile)
 
     assert expected in found.failure
     assert not found.agrees
-
-
-def test_a_case_that_ends_its_process_does_not_agree() -> None:
-    """The others are compared all the same."""
-
-    def profile(build: Build, case: Case) -> Mapping[str, Any]:
-        raise BuildError(f"{build.name} was killed in {case.title}")
-
-    assert "new was killed in a" in compared(heard(launch(ADD)), profile).failure
 
 
 def test_without_a_gpu_nothing_is_run() -> None:

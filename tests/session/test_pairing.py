@@ -70,12 +70,21 @@ def pairs(sides: Mapping[str, Side]) -> list[PairedTimes | None]:
     return [outcome.paired for outcome in outcomes_of(sides)]
 
 
-def test_both_builds_have_the_times_that_were_taken_in_turns() -> None:
-    """Each its own, and both the pair; what was counted of them stays."""
-    sides, interrupted = timed(answering(PAIR, PAIR))
+def test_both_builds_have_the_times_that_were_taken_in_turns(tmp_path: Path) -> None:
+    """Each its own, and both the pair; what was counted of them stays.
+
+    They are stored with the run: whoever compares the stored run finds the same.
+    """
+    with Store(tmp_path / "runs.db") as store:
+        runner = runner_of("base", "new", recorder=store)
+        sides, interrupted = timed(answering(PAIR, PAIR), runner)
+        (summary,) = store.summaries()
+        stored = loaded(store, summary.id)
     outcomes = outcomes_of(sides)
 
     assert not interrupted
+    assert [PAIRED] * 4 == [record.outcome.paired for record in stored.cases]
+    assert all(record.outcome.functions is not None for record in stored.cases)
     assert [0.25, 0.25, 0.3125, 0.3125] == [of.times and of.times.median_s for of in outcomes]
     assert [PAIRED] * 4 == pairs(sides)
     assert [OK.instructions] * 4 == [outcome.instructions for outcome in outcomes]
@@ -118,28 +127,20 @@ def test_a_small_difference_is_timed_again_in_fresh_servers() -> None:
     ]
 
 
-def test_an_interrupt_leaves_what_is_not_confirmed_as_it_is() -> None:
-    """Nothing that was measured is lost, and nothing is said of it."""
-    sides, interrupted = timed(answering(SMALL, PAIR, KeyboardInterrupt()))
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [((SMALL, PAIR), [LITTLE, PAIRED]), ((PAIR,), [PAIRED, None])],
+    ids=["while it confirms", "before"],
+)
+def test_an_interrupt_leaves_the_times_that_there_are(
+    answers: tuple[Outcome, ...], expected: list[PairedTimes | None]
+) -> None:
+    """Nothing that was measured is lost, and nothing is said of what is not confirmed."""
+    sides, interrupted = timed(answering(*answers, KeyboardInterrupt()))
 
     assert interrupted
-    assert [LITTLE, PAIRED] * 2 == pairs(sides)
+    assert expected * 2 == pairs(sides)
     assert LITTLE.is_unconfirmed
-
-
-def test_they_are_stored_with_the_run(tmp_path: Path) -> None:
-    """Whoever compares the stored run finds the same."""
-    with Store(tmp_path / "runs.db") as store:
-        sides, _ = timed(answering(PAIR, PAIR), runner_of("base", "new", recorder=store))
-        (summary,) = store.summaries()
-        stored = loaded(store, summary.id)
-
-    expected = [record for side in sides.values() for record in side.records.values()]
-    assert {record.identity: record.outcome.paired for record in expected} == {
-        record.identity: record.outcome.paired for record in stored.cases
-    }
-    assert [PAIRED] * 4 == [record.outcome.paired for record in stored.cases]
-    assert all(record.outcome.functions is not None for record in stored.cases)
 
 
 ONCE = attrs.evolve(CASES[0], timer_args=attrs.evolve(CASES[0].timer_args, kind="once"))
@@ -166,14 +167,6 @@ def test_what_cannot_be_timed_is_said_once_with_its_reason() -> None:
     assert [None] * 4 == pairs(sides)
     expected = "Not timed in turns: 2 cases: ValueError: bad   (stmt line 1: x + y)"
     assert [expected] == observer.errors
-
-
-def test_an_interrupt_leaves_the_times_that_there_are() -> None:
-    """Nothing that was measured is lost."""
-    sides, interrupted = timed(answering(PAIR, KeyboardInterrupt()))
-
-    assert interrupted
-    assert [PAIRED, None] * 2 == pairs(sides)
 
 
 def test_a_budget_that_is_spent_leaves_times_out() -> None:

@@ -187,44 +187,37 @@ def test_several_calls_of_a_test_are_several_cases(
 
 
 def test_an_exception_of_a_call_is_for_the_test(pytester: pytest.Pytester) -> None:
-    """It may expect that, whatever became of the count."""
+    """It may expect that, whatever became of the count.
+
+    That is of the arguments that the call was given: it may leave others behind.
+    """
     pytester.makepyfile(EXPECTED)
-    stmt = "icount_function(*icount_args)"
-    with fake_engines({BUILD.name: FakeEngine({(stmt,): [failed()]})}):
+    engine = FakeEngine({("icount_function(*icount_args)",): [failed()]})
+    with fake_engines({BUILD.name: engine}):
         result = run(pytester, "-k", "raises")
 
     result.assert_outcomes(xfailed=1)
     result.stdout.no_fnmatch_line("*= instruction counts =*")
-
-
-def test_a_call_is_counted_with_the_arguments_that_it_is_given(
-    pytester: pytest.Pytester, engine: FakeEngine
-) -> None:
-    """It may leave others behind."""
-    pytester.makepyfile(EXPECTED)
-    run(pytester, "-k", "raises")
-
     assert "1234" in engine.calls[0].order.case.timer_args.setup
 
 
+@pytest.mark.parametrize(
+    ("files", "code", "said"),
+    [
+        ([CALLS], 0, ["Not counted: *test_statement*", "Saved: counts.json (3 cases)*"]),
+        # With what fails alone, nothing would be compared.
+        ([], 1, ["Nothing was counted for counts.json.", "*pytest -rx*"]),
+    ],
+)
 def test_what_is_expected_to_fail_is_left_out_of_the_baseline(
-    pytester: pytest.Pytester, engine: FakeEngine
+    pytester: pytest.Pytester, engine: FakeEngine, files: list[str], code: int, said: list[str]
 ) -> None:
     """It is named; all else is accepted."""
-    pytester.makepyfile(CALLS, test_expected=EXPECTED)
+    pytester.makepyfile(*files, test_expected=EXPECTED)
     result = run(pytester, "--icount-baseline", "counts.json", "--icount-accept")
 
-    assert pytest.ExitCode.OK == result.ret
-    result.stdout.fnmatch_lines(["Not counted: *test_statement*", "Saved: counts.json (3 cases)*"])
-
-
-def test_what_fails_alone_makes_no_baseline(pytester: pytest.Pytester, engine: FakeEngine) -> None:
-    """Nothing would be compared with it."""
-    pytester.makepyfile(EXPECTED)
-    result = run(pytester, "--icount-baseline", "counts.json", "--icount-accept")
-
-    assert pytest.ExitCode.TESTS_FAILED == result.ret
-    result.stdout.fnmatch_lines(["Nothing was counted for counts.json.", "*pytest -rx*"])
+    assert code == result.ret
+    result.stdout.fnmatch_lines(said)
 
 
 class Worker:
