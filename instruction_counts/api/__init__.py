@@ -240,7 +240,7 @@ def explain(
     selection = attrs.evolve(selection_of(**modes), only=(label,))
     with LazyStore(db) as runs:
         sides = [read_side(_stored(side), runs) for side in (run, new) if side is not None]
-        return as_kind(Explained, explain_sides(sides, selection, runs.completed))
+        return as_kind(Explained, explain_sides(sides, selection))
 
 
 def history(

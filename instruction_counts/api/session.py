@@ -360,7 +360,7 @@ def measure(
         store = stack.enter_context(Store(db)) if db is not None else None
         runner = runner_of(builds_of(builds), settings, observer, store)
         found = runner.run(runner.orders(cases, skip=skip_unavailable)).finished()
-        records = tuple(map(runner.completed, found.run.cases))
+        records = tuple(record.completed for record in found.run.cases)
     return as_kind(Run, attrs.evolve(found.run, cases=records))
 
 
@@ -415,7 +415,7 @@ def compare(
             raise KeyboardInterrupt
 
         def whole(side: Side) -> Side:  # its records need their store no more
-            records = {key: runs.completed(record) for key, record in side.records.items()}
+            records = {key: record.completed for key, record in side.records.items()}
             return attrs.evolve(side, records=records)
 
         before, after = whole(found.comparison.base), whole(found.comparison.new)

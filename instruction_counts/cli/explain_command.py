@@ -59,7 +59,7 @@ def explain_command(
         sides = read_sides(names, runs)
         if SOURCE in by and len(sides) == 1:
             raise UsageError("--by source needs two builds", "Name BASE and NEW.")
-        found = explain_sides(sides, attrs.evolve(selection, only=(pattern,)), runs.completed)
+        found = explain_sides(sides, attrs.evolve(selection, only=(pattern,)))
     found.require(by)
     document = explanation_document(
         found,

@@ -13,7 +13,7 @@ import attrs
 from instruction_counts.cli import console
 from instruction_counts.cli.options import FILE, Decorator, choice, gathered, several
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.records import Complete, Run, as_it_is
+from instruction_counts.domain.records import Run
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import (
     Content,
@@ -215,12 +215,11 @@ class Exporter:
     ) -> None:
         self.destination, self._clock, self._next = destination, clock, clock()
 
-    def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
+    def update(self, run: Run, *, final: bool = False) -> None:
         """Write ``run``, which holds what it held before and perhaps more.
 
         A large file is not rewritten for each case: writing takes 5% of the time at most, and the
-        last state is always written. ``complete`` gives a record with its details; it is asked
-        only for JSON.
+        last state is always written. Details are read for JSON alone.
 
         Raises:
             UsageError: the file cannot be written.
@@ -229,6 +228,6 @@ class Exporter:
 
         begin = self._clock()
         if final or (begin >= self._next and not is_stream(self.destination.path)):
-            self.destination.write(lambda: run_document(run), lambda: json_parts(run, complete))
+            self.destination.write(lambda: run_document(run), lambda: json_parts(run))
             end = self._clock()
             self._next = end + 20 * (end - begin)

@@ -81,7 +81,7 @@ def run_command(
         measured = runner.run(orders, files, done, asked.how.time_budget_s, callgrind_out, shard)
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, with_tables=on_screen)
-        outputs.show(document, None, lambda: json_parts(measured.run, store.completed))
+        outputs.show(document, None, lambda: json_parts(measured.run))
         written = stored_run.show_places(measured, exporters, store, outputs.say)
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written, store.option)

@@ -50,7 +50,7 @@ def show(run: str, outputs: Outputs, db: str | None) -> None:
         loaded = load_run(place, runs)
         summary = None if isinstance(place, Path) else runs.opened().summary(place)
         document = run_document(loaded, summary=summary)
-        outputs.write(document, None, lambda: json_parts(loaded, runs.completed))
+        outputs.write(document, None, lambda: json_parts(loaded))
 
 
 @runs_command.command("import")

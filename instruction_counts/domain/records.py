@@ -45,8 +45,8 @@ class Record:
     """What the case has to compute."""
     noise: Noise | None = None
     """What was seen to move the count; None where it was counted once, in one layout."""
-    stored_in: int | None = attrs.field(default=None, eq=False)
-    """The number of the stored run that keeps the details of the outcome; None: they are here."""
+    stored: Callable[[], Details] | None = attrs.field(default=None, eq=False, repr=False)
+    """Reads the details of the outcome from where they are stored; None: they are here."""
 
     @classmethod
     def of(cls, case: Case, build: str, outcome: Outcome) -> Record:
@@ -66,12 +66,20 @@ class Record:
 
     def with_details(self, details: Details) -> Record:
         """The record with the details of its outcome."""
-        return attrs.evolve(self, outcome=self.outcome.with_details(details), stored_in=None)
+        return attrs.evolve(self, outcome=self.outcome.with_details(details), stored=None)
 
-    def without_details(self, stored_in: int) -> Record:
-        """The record without the details of its outcome, which that run keeps."""
-        light = self.outcome.with_details(Details())
-        return attrs.evolve(self, outcome=light, stored_in=stored_in)
+    def without_details(self, stored: Callable[[], Details] | None = None) -> Record:
+        """The record without the details of its outcome, which ``stored`` reads again."""
+        return attrs.evolve(self.with_details(Details()), stored=stored)
+
+    @property
+    def completed(self) -> Record:
+        """The record with the details of its outcome, from wherever they are kept.
+
+        Raises:
+            DataError: they cannot be read.
+        """
+        return self if self.stored is None else self.with_details(self.stored())
 
     @property
     def identity(self) -> Identity:
@@ -82,18 +90,6 @@ class Record:
     def key(self) -> CaseKey:
         """What the case is called, whichever build it ran on."""
         return CaseKey(self.label, self.language, self.runtime, self.autograd, self.num_threads)
-
-
-Complete: TypeAlias = Callable[[Record], Record]
-"""Gives a record with the details of its outcome, from wherever they are kept.
-
-It raises `DataError` where they cannot be read.
-"""
-
-
-def as_it_is(record: Record) -> Record:
-    """`Complete` where no record is stored."""
-    return record
 
 
 @attrs.frozen

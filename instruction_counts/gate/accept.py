@@ -10,7 +10,7 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import BYTECODES, OF_CUDA, OPERATOR_CALLS, Amounts
-from instruction_counts.domain.records import Complete, Record, as_it_is
+from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
 
@@ -43,7 +43,6 @@ def accept(
     *,
     prune: bool = False,
     allow_different: bool = False,
-    complete: Complete = as_it_is,
 ) -> Acceptance:
     """``before`` with the cases of ``side``, which are selected; the others stay.
 
@@ -70,13 +69,13 @@ def accept(
     # Only what was accepted is compared: what was skipped is no case that is missing.
     mine = attrs.evolve(old, cases={key: old.cases[key] for key in selected})
     accepted = attrs.evolve(side, records=records)
-    comparison = mine.compared(accepted, "baseline", complete)
+    comparison = mine.compared(accepted, "baseline")
     kept = []
     for difference in comparison.differences:
         key, was = difference.key, old.cases.get(difference.key)
         if key not in records:
             continue
-        record = complete(records[key])
+        record = records[key].completed
         # What may be noise alone, taken in, would carry a count along without end.
         is_noise = difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS} and difference.change
         if was is not None and is_noise:

@@ -6,7 +6,6 @@ is what changed. Format history: 1, the first.
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import shlex
@@ -41,7 +40,7 @@ from instruction_counts.domain.executed import (
 )
 from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
-from instruction_counts.domain.records import Complete, Record, as_it_is
+from instruction_counts.domain.records import Record
 from instruction_counts.reading.structure import (
     Mismatch,
     names_of,
@@ -283,21 +282,20 @@ class Baseline:
         found = disagreements(self.side_for(new, ""), new)
         return tuple(each for each in found if each.prevents or each.name in allowed)
 
-    def compared(self, new: Side, title: str, complete: Complete = as_it_is) -> Comparison:
+    def compared(self, new: Side, title: str) -> Comparison:
         """The baseline, called ``title``, with ``new``."""
-        causes = functools.partial(self.causes, complete=complete)
-        return compare(self.side_for(new, title), new, causes=causes)
+        return compare(self.side_for(new, title), new, causes=self.causes)
 
-    def causes(self, difference: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
+    def causes(self, difference: Difference) -> tuple[Cause, ...]:
         """What a case executes that it did not, then the layers in which it changed.
 
         In each the largest change comes first.
         """
-        executed = causes_of(difference, complete)
+        executed = causes_of(difference)
         case = self.cases.get(difference.key)
         if case is None or difference.new is None or not difference.change:
             return executed
-        after = layer_counts(complete(difference.new))
+        after = layer_counts(difference.new.completed)
         if not after or not case.layers:
             return executed
         layers = [

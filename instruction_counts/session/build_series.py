@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import find_interpreter, parse_build
 from instruction_counts.core.types import Case
@@ -19,7 +19,7 @@ from instruction_counts.domain.build import Build, known_at_first
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.comparing import ComparisonRequest, judged, verify
+from instruction_counts.session.comparing import ComparisonRequest, verify
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
 
@@ -177,7 +177,7 @@ class StoreBuildMeasurer:
 
     def compare(self, base: Side, new: Side) -> Comparison:
         """Judge what was measured, without measuring again."""
-        return judged(base, new, self.request.min_effect, self.store.completed)
+        return compare(base, new, self.request.min_effect)
 
     def check(self, comparison: Comparison) -> Comparison:
         """Count the suspects of a comparison again, in other layouts of what was measured last."""

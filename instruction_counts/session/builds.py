@@ -22,7 +22,7 @@ from instruction_counts.domain.build import DEFAULT_NAME, Build, Fingerprint
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.metrics import CYCLES, HARDWARE
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.records import ChangedFiles, Complete, Record, Run, as_it_is
+from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Notice, Profile
@@ -167,11 +167,6 @@ class BuildRunner:
     def names(self) -> tuple[str, ...]:
         """What the builds are called."""
         return tuple(facts.build.name for facts in self.facts)
-
-    @property
-    def completed(self) -> Complete:
-        """What gives a record of these runs with its details."""
-        return self.recorder.completed if self.recorder is not None else as_it_is
 
     def amend(self, run_id: int | None, records: Iterable[Record], what: str) -> None:
         """Store what is known by now of records of a run, where it is stored; ``what`` that is."""

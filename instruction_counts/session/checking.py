@@ -14,7 +14,6 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
@@ -91,28 +90,28 @@ def check_side(
         note_unused(limits, whole.cases, str(file), observer)
     baseline = selected_cases(whole, how.selection)
 
-    def compared(side: Side, complete: Complete) -> Comparison:
+    def compared(side: Side) -> Comparison:
         _refuse_obstacles(baseline.obstacles(side, allow_different=allow_different), file)
-        return baseline.compared(side, file.name, complete)
+        return baseline.compared(side, file.name)
 
     if not isinstance(asked, Build):
         stored = read_side(asked, runs)
         require_matches(how.selection, [*whole.cases, *stored.records], stored.shown_by)
         side = narrowed(stored, how.selection)
-        return Check.of(Compared(compared(side, runs.completed)), limits, fail_on, exceeded)
+        return Check.of(Compared(compared(side)), limits, fail_on, exceeded)
     store = runs.opened() if how.stores else None
     runner = BuildRunner.of([asked], how.settings, observer, store)
     (facts,) = runner.facts
     refuse_unfit(facts, baseline)
     # A side without cases is refused for the same reasons, before it takes time.
     fingerprint = how.settings.fingerprint(facts)
-    compared(Side(asked.name, how.settings.engine, fingerprint, {}), as_it_is)
+    compared(Side(asked.name, how.settings.engine, fingerprint, {}))
     cases = load_cases(how.definitions, how.selection)
 
     with runner.keeping() as kept:
         found = measure_and_judge(
             *(kept, cases, how),
-            lambda measured: compared(measured[asked.name], kept.completed),
+            lambda measured: compared(measured[asked.name]),
             lambda comparison: verify_check(kept, cases, comparison, baseline, how.layouts),
         )
     return Check.of(found, limits, fail_on, exceeded)
@@ -202,7 +201,6 @@ def accept_run(
         selection,
         prune=prune,
         allow_different=allow_different,
-        complete=runs.completed,
     )
 
 

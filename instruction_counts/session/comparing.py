@@ -10,7 +10,6 @@ import attrs
 
 from instruction_counts.analysis.verdicts.comparison import (
     Comparison,
-    causes_of,
     changed_by_counts,
     compare,
     settled,
@@ -22,7 +21,6 @@ from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
@@ -121,7 +119,7 @@ def compare_sides(
 
     def judge(measured: Mapping[str, Side]) -> Comparison:
         before, after = (measured[it.name] if isinstance(it, Build) else it for it in known)
-        return judged(before, after, request.min_effect, runs.completed)
+        return compare(before, after, request.min_effect)
 
     if not builds:
         return Compared(judge({}))
@@ -182,11 +180,6 @@ def measure_and_judge(
     )
 
 
-def judged(base: Side, new: Side, min_effect: Effect, complete: Complete) -> Comparison:
-    """The verdicts on what was measured, with their causes."""
-    return compare(base, new, min_effect, functools.partial(causes_of, complete=complete))
-
-
 def verify(
     runner: BuildRunner, cases: Sequence[Case], comparison: Comparison, layouts: int | None
 ) -> Comparison:
@@ -201,7 +194,7 @@ def verify(
     if cpp:
         outputs = zip((comparison.base, comparison.new), outputs_of(runner, cpp), strict=True)
         base, new = (with_outputs(side, found) for side, found in outputs)
-        comparison = judged(base, new, comparison.min_effect, runner.completed)
+        comparison = compare(base, new, comparison.min_effect)
     return count_again(
         *(runner, cases, comparison, layouts),
         lambda again: verified(

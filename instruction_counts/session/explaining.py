@@ -23,7 +23,6 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
 from instruction_counts.domain.outcomes import FunctionCosts, Status
-from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection, only_key, select_keys
 
 
@@ -71,9 +70,7 @@ class Explained:
             raise UsageError(problem, "Choose a case in Python, or drop --by python.")
 
 
-def explain_sides(
-    sides: Sequence[Side], selection: Selection, complete: Complete = as_it_is
-) -> Explained:
+def explain_sides(sides: Sequence[Side], selection: Selection) -> Explained:
     """Where the instructions of the one selected case go, on one side or between two.
 
     The sides that come back hold the details of that case.
@@ -84,13 +81,13 @@ def explain_sides(
     known = dict.fromkeys(key for side in sides for key in side.records)
     where = " or ".join(side.title for side in sides)
     key = only_key(select_keys(known, selection, where), selection)
-    sides = [_completed(side, key, sides, complete) for side in sides]
+    sides = [_completed(side, key, sides) for side in sides]
     costs = [_costs(key, side) for side in sides]
     base = costs[0] if len(costs) > 1 else None
     return Explained(key, tuple(sides), difference(base, costs[-1]))
 
 
-def _completed(side: Side, key: CaseKey, sides: Sequence[Side], complete: Complete) -> Side:
+def _completed(side: Side, key: CaseKey, sides: Sequence[Side]) -> Side:
     record = side.records.get(key)
     if record is None:
         other = next(side for side in sides if key in side.records)
@@ -99,7 +96,7 @@ def _completed(side: Side, key: CaseKey, sides: Sequence[Side], complete: Comple
             "Measure it with both builds:",
             f"run --only {shlex.quote(key.path)}",
         )
-    return attrs.evolve(side, records={**side.records, key: complete(record)})
+    return attrs.evolve(side, records={**side.records, key: record.completed})
 
 
 def _costs(key: CaseKey, side: Side) -> FunctionCosts:

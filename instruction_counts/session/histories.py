@@ -16,7 +16,7 @@ import attrs
 
 from instruction_counts.analysis.attribution.causes import causes_of_case, executed_changes
 from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.sides import Side, disagreements, narrowed, side_of
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import DEFAULT_NAME, Fingerprint, known_at_first
@@ -26,7 +26,6 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import StoredCount
 from instruction_counts.domain.selection import Selection, require_matches, select_keys
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
-from instruction_counts.session.comparing import judged
 from instruction_counts.storage.store import RUNNING, Store
 
 _MOST_CAUSES = 3
@@ -191,7 +190,7 @@ def publication_of(asked: HistoryRequest, store: Store) -> Publication:
 
     return Publication(
         *(asked.min_effect, builds, neighbours(builds), tuple(series)),
-        lambda base, new: judged(side(base), side(new), asked.min_effect, store.completed),
+        lambda base, new: compare(side(base), side(new), asked.min_effect),
         functools.partial(causes_of, store),
     )
 

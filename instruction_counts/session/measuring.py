@@ -22,11 +22,9 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import (
     ChangedFiles,
-    Complete,
     Identity,
     Record,
     Run,
-    as_it_is,
 )
 from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
@@ -52,8 +50,8 @@ _PAUSE = 20
 class Exporter(Protocol):
     """Writes a growing run to a file."""
 
-    def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
-        """Write ``run``; sometimes, unless it is ``final``. ``complete`` gives the details.
+    def update(self, run: Run, *, final: bool = False) -> None:
+        """Write ``run``; sometimes, unless it is ``final``.
 
         Raises:
             UsageError: it cannot be written.
@@ -151,7 +149,7 @@ class Recording:
     _store: Store
     _observer: Observer
     _clock: Callable[[], float] = time.monotonic
-    _keep: Callable[[Run, Complete], Path | None] = keep
+    _keep: Callable[[Run], Path | None] = keep
     """Writes a run to a file, if there is room for one."""
     _waiting: dict[Identity, Record] = attrs.field(factory=dict, init=False)
     """The records that are not stored yet."""
@@ -193,7 +191,7 @@ class Recording:
         try:
             self._store.finish(self.run_id, run, interrupted=interrupted)
         except UsageError as error:
-            file = self._keep(run, self._store.completed)
+            file = self._keep(run)
             again = "No file could be written either."
             if file is not None:
                 typed = ["runs", "import", *self._store.option, str(file)]
@@ -331,13 +329,12 @@ class Measured:
     def _save(self, *, final: bool) -> None:
         # A file that could not be written is reported once, and tried again only at the end:
         # measuring goes on, and what is measured is stored.
-        complete = as_it_is if self._recorder is None else self._recorder.completed
         for exporter in self._exporters:
             was_reported = exporter in self._unsaved
             if was_reported and not final:
                 continue
             try:
-                exporter.update(self.run, final=final, complete=complete)
+                exporter.update(self.run, final=final)
                 self._unsaved.discard(exporter)
             except UsageError as error:
                 self._unsaved.add(exporter)

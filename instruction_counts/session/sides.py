@@ -14,7 +14,7 @@ from instruction_counts.builds.lock_files import is_lock_file
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.records import LAST, Record, Run
+from instruction_counts.domain.records import LAST, Run
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.json_files import is_file_name, read_json
 
@@ -49,11 +49,6 @@ class LazyStore:
     def option(self) -> tuple[str, ...]:
         """See `Store.option`; empty where none was opened."""
         return () if self._store is None else self._store.option
-
-    def completed(self, record: Record) -> Record:
-        """See `Store.completed`."""
-        is_here = record.stored_in is None
-        return record if is_here else self.opened(must_exist=True).completed(record)
 
     def opened(self, *, must_exist: bool = False) -> Store:
         """The store itself; made where there is none, unless it must exist."""

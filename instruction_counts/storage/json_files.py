@@ -35,7 +35,7 @@ from instruction_counts.domain.outcomes import (
     FunctionCosts,
     TensorValue,
 )
-from instruction_counts.domain.records import Complete, CountOfRecord, Record, Run, as_it_is
+from instruction_counts.domain.records import CountOfRecord, Record, Run
 from instruction_counts.reading.documents import Node, one_of, parsed_json, read
 from instruction_counts.reading.structure import (
     Mismatch,
@@ -306,7 +306,9 @@ def to_json(run: Run) -> str:
     return "".join(json_parts(run))
 
 
-def json_parts(run: Run, complete: Complete = as_it_is) -> Iterator[str]:
+def json_parts(
+    run: Run, complete: Callable[[Record], Record] = lambda record: record.completed
+) -> Iterator[str]:
     """The text of `to_json`, a case at a time."""
     # With their costs per function, the cases of a large run need not fit in memory.
     head: dict[str, Any] = CONVERTER.unstructure(attrs.evolve(run, cases=()))
@@ -335,7 +337,7 @@ def is_file_name(text: str) -> bool:
     return "/" in text or text.endswith((".json", ".json.gz"))
 
 
-def keep(run: Run, complete: Complete) -> Path | None:
+def keep(run: Run) -> Path | None:
     """Write a run that cannot be stored to a file of its own; None where no folder takes one.
 
     It is in the user's data folder, or with temporary files. Details that cannot be read any more
@@ -344,7 +346,7 @@ def keep(run: Run, complete: Complete) -> Path | None:
 
     def completed(record: Record) -> Record:
         try:
-            return complete(record)
+            return record.completed
         except DataError:
             return record
 

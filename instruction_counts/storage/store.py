@@ -7,11 +7,12 @@ at once: writers take turns, readers see a state that was whole.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import shlex
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -106,21 +107,21 @@ class Store:
     def add(self, run_id: int, record: Record) -> Record:
         """Store an outcome; it replaces the one that this case on this build has in the run.
 
-        Returns the record as it can stay in memory: without its details, which `completed` reads
-        again, also where a server has gone away since.
+        Returns the record as it can stay in memory: without its details, which it reads again, also
+        where a server has gone away since.
         """
         with self._database.writing() as connection:
             _check_run(connection, run_id)
             _put_record(connection, run_id, record)
         if self._database.path is None:
             self._spool[run_id, record.identity] = packed(record.outcome.details)
-        return record.without_details(run_id)
+        return record.without_details(self._reader(run_id, record))
 
     def amend(self, run_id: int, records: Iterable[Record]) -> None:
         """Store what is known by now of records of a stored run, beside their details."""
         with self._database.writing() as connection:
             for record in records:
-                document = dumps(record.without_details(run_id))
+                document = dumps(record.without_details())
                 mine = _is_case(run_id, *record.identity)
                 connection.execute(update(outcomes).where(mine).values(document=document))
 
@@ -157,7 +158,7 @@ class Store:
             return _insert(connection, run, COMPLETE if run.is_finished else INTERRUPTED)
 
     def load(self, run_id: int) -> Run:
-        """A stored run; its records are ``stored_in`` it, without their details: see `completed`.
+        """A stored run; its records read their details when these are asked for.
 
         Details are most of what there is to read.
         """
@@ -165,24 +166,21 @@ class Store:
             head = _head(connection, run_id)
             mine = select(outcomes.c.document).where(outcomes.c.run_id == run_id)
             found = connection.scalars(mine.order_by(outcomes.c.position, outcomes.c.id))
-            records = (attrs.evolve(loads(text, Record), stored_in=run_id) for text in found)
-            return attrs.evolve(head, cases=tuple(records))
+            records = (loads(text, Record) for text in found)
+            light = (attrs.evolve(of, stored=self._reader(run_id, of)) for of in records)
+            return attrs.evolve(head, cases=tuple(light))
+
+    def _reader(self, run_id: int, record: Record) -> Callable[[], Details]:
+        return functools.partial(self.details, run_id, record.build, record.key)
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:
         """What is large in the outcome of a case; nothing where it is not stored (any more)."""
+        if (spooled := self._spool.get((run_id, (build, key)))) is not None:
+            return unpacked(spooled)
         with self._reading(run_id) as connection:
             mine = select(outcomes.c.details).where(_is_case(run_id, build, key))
             data = connection.scalar(mine)
             return Details() if data is None else unpacked(data)
-
-    def completed(self, record: Record) -> Record:
-        """The record with its details, which are read from the run that it is stored in."""
-        if record.stored_in is None:
-            return record
-        spooled = self._spool.get((record.stored_in, record.identity))
-        if spooled is not None:
-            return record.with_details(unpacked(spooled))
-        return record.with_details(self.details(record.stored_in, record.build, record.key))
 
     def delete(self, run_id: int) -> None:
         """Remove a run with its tags."""
@@ -461,7 +459,7 @@ def _put_record(connection: Connection, run_id: int, record: Record) -> None:
         "status": outcome.status.value,
         "per_run": None if counted is None else counted.per_run,
         "exact": None if counted is None else counted.exact,
-        "document": dumps(record.without_details(run_id)),
+        "document": dumps(record.without_details()),
         "details": packed(outcome.details),
     }
     mine = _is_case(run_id, *record.identity)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from instruction_counts.cli.output import Destination, Outputs, output_options
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.records import Record
+from instruction_counts.domain.outcomes import Details
 from instruction_counts.report.document import Cell, Column, Document, Row, Table
 from instruction_counts.storage.json_files import read_json
 from tests.fakes import FakeClock, exporter_to, make_record, make_run
@@ -104,13 +104,14 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path, path: str, pr
 @pytest.mark.parametrize(("name", "expected"), [("r.json", 1), ("r.csv", 0)])
 def test_details_are_read_for_json_alone(tmp_path: Path, name: str, expected: int) -> None:
     """Summaries of thousands of cases would read GBs for nothing."""
-    asked: list[Record] = []
+    asked: list[Details] = []
 
-    def complete(record: Record) -> Record:
-        asked.append(record)
-        return record
+    def details() -> Details:
+        asked.append(Details())
+        return asked[-1]
 
-    exporter_to(tmp_path / name).update(make_run(make_record()), final=True, complete=complete)
+    run = make_run(make_record().without_details(details))
+    exporter_to(tmp_path / name).update(run, final=True)
 
     assert expected == len(asked)
 

@@ -179,7 +179,7 @@ def test_a_recorder_keeps_the_run(tmp_path: Path) -> None:
 
         assert 1 == measured.run_id
         assert record.outcome.functions is None
-        assert OK.functions == runner.completed(record).outcome.functions
+        assert OK.functions == record.completed.outcome.functions
 
 
 def test_engines_that_were_made_are_closed_where_a_later_one_cannot_start() -> None:

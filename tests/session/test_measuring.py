@@ -14,7 +14,7 @@ from instruction_counts.cli.output import Exporter
 from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.outcomes import Machine, Outcome, Status
-from instruction_counts.domain.records import Complete, Record, Run, as_it_is
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.measuring import Measured, Recording
@@ -182,9 +182,9 @@ def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(
 class _Broken:
     """A file whose writing ends in a mistake of ours."""
 
-    def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
+    def update(self, run: Run, *, final: bool = False) -> None:
         """Fails at the end."""
-        del run, complete
+        del run
         if final:
             raise ZeroDivisionError
 
@@ -225,8 +225,8 @@ def test_a_recorder_that_never_answers_again_ends_no_run(
     recorder, remarks, kept = FakeRecorder(lambda _: False), Remarks(), []
     recorder.error = error
 
-    def keep(run: Run, complete: Complete) -> Path | None:
-        kept.append(tuple(map(complete, run.cases)))
+    def keep(run: Run) -> Path | None:
+        kept.append(run.cases)
         return file
 
     held = Recording(7, recorder, remarks, keep=keep)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
@@ -206,12 +205,3 @@ def test_a_whole_run_is_no_build_of_one(file: Path, stored: LazyStore) -> None:
         stored_number("1:old", stored)
     with pytest.raises(UsageError, match="is a file, and not a stored run"):
         stored_number(str(file), stored)
-
-
-def test_a_database_is_opened_for_what_is_in_it_alone(none: LazyStore) -> None:
-    """A record that was never stored is whole; one whose details are stored needs it."""
-    record = make_record()
-
-    assert record == none.completed(record)
-    with pytest.raises(UsageError, match="there is no such database"):
-        none.completed(attrs.evolve(record, stored_in=7))

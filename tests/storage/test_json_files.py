@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.domain.outcomes import Details
-from instruction_counts.domain.records import Record
 from instruction_counts.storage.json_files import keep, read_json, to_json
 from tests.fakes import make_record, make_run
 from tests.storage.values import WHOLE, from_json
@@ -266,11 +264,9 @@ def test_a_file_that_holds_too_much_is_refused(tmp_path: Path, name: str) -> Non
 # What cannot be stored
 
 
-def complete(record: Record) -> Record:
-    """As a database that has lost the details of one case."""
-    if record.label == ("b",):
-        raise DataError("it is gone")
-    return attrs.evolve(RUN.cases[0], stored_in=None)
+def lost() -> Details:
+    """As a database that has lost the details of a case."""
+    raise DataError("it is gone")
 
 
 def test_a_run_is_kept_where_somebody_finds_it(
@@ -278,15 +274,17 @@ def test_a_run_is_kept_where_somebody_finds_it(
 ) -> None:
     """With all details that can still be read; with temporary files, or nowhere, which is said."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    path = keep(make_run(*[record.without_details(1) for record in RUN.cases]), complete)
+    there, gone = RUN.cases
+    known = there.without_details(lambda: there.outcome.details)
+    path = keep(make_run(known, gone.without_details(lost)))
     monkeypatch.setenv("XDG_DATA_HOME", "/proc/none")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    temporary = keep(RUN, lambda record: record)
+    temporary = keep(RUN)
     monkeypatch.setattr("tempfile.tempdir", "/proc/none")
 
     assert path is not None
     assert tmp_path / "data" / "instruction-counts" == path.parent
-    assert (RUN.cases[0], RUN.cases[1].with_details(Details())) == read_json(path).cases
+    assert (there, gone.with_details(Details())) == read_json(path).cases
     assert temporary is not None
     assert tmp_path == temporary.parent
-    assert keep(RUN, lambda record: record) is None
+    assert keep(RUN) is None

@@ -72,8 +72,8 @@ def test_a_run_comes_back_as_it_was(store: Store) -> None:
 
     assert WHOLE == loaded(store, store.import_run(WHOLE))
     assert [Details()] * 6 == [record.outcome.details for record in (*growing, *light)]
-    assert WHOLE.cases == tuple(map(store.completed, growing))
-    assert WHOLE.cases == tuple(map(store.completed, light))
+    assert WHOLE.cases == tuple(record.completed for record in growing)
+    assert WHOLE.cases == tuple(record.completed for record in light)
 
 
 def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None:
@@ -82,7 +82,7 @@ def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None
     number = store.import_run(Run("1", "fork", {"new": FINGERPRINT}, (first, other)))
     noise = Noise(0.0, 0.25, 3)
     noisy = attrs.evolve(first, noise=noise)
-    store.amend(number, [noisy.without_details(number)])
+    store.amend(number, [noisy.without_details()])
 
     found = loaded(store, number)
     assert (noisy, other) == found.cases
@@ -525,7 +525,7 @@ def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: 
     number = store.import_run(make_run(make_record()))
     (light,) = store.load(number).cases
     store.delete(number)
-    assert Details() == store.completed(light).outcome.details
+    assert Details() == light.completed.outcome.details
     store.import_run(make_run(make_record()))
 
-    assert store.completed(light).outcome.functions is None
+    assert light.completed.outcome.functions is None

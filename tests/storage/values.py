@@ -17,7 +17,7 @@ from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 
 _NOT_KEPT = {
-    "Record.stored_in",  # where the details are now: every store answers with a place of its own
+    "Record.stored",  # where the details are now: every store reads them from a place of its own
     "Run.is_stored",  # whether the database has what the program has
 }
 
@@ -43,7 +43,7 @@ def whole(kind: type[_T], **known: Any) -> _T:
 def loaded(store: Store, run_id: int) -> Run:
     """A stored run with the details of its outcomes."""
     run = store.load(run_id)
-    return attrs.evolve(run, cases=tuple(map(store.completed, run.cases)))
+    return attrs.evolve(run, cases=tuple(record.completed for record in run.cases))
 
 
 def _value(hint: Any, default: Any = None) -> Any:

@@ -28,7 +28,7 @@ from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.domain.records import Complete, Record, as_it_is
+from instruction_counts.domain.records import Record
 
 
 @attrs.frozen
@@ -58,13 +58,13 @@ class Comparison:
         return tuple(case for case in self.differences if is_suspect(case, self.min_effect))
 
 
-def causes_of(compared: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
+def causes_of(compared: Difference) -> tuple[Cause, ...]:
     """What changed; nothing where the details of a record cannot be read."""
     is_changed = compared.change or compared.program in OTHER_PROGRAMS
     if not is_changed or compared.base is None or compared.new is None:
         return ()
     try:
-        before, after = (complete(record).outcome for record in (compared.base, compared.new))
+        before, after = (record.completed.outcome for record in (compared.base, compared.new))
         executed = executed_changes(before.executed, after.executed)
         if before.functions is None or after.functions is None or not compared.change:
             return executed
