@@ -5,9 +5,7 @@ Options are as on the command line; code comes after them, and is taken as it is
 
 from __future__ import annotations
 
-import atexit
 import io
-import os
 import shlex
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +54,6 @@ class Extension:
     def __init__(self, shell: Any, session_of: Callable[..., Session] = Session) -> None:
         self._shell, self._session_of = shell, session_of
         self._session: Session | None = None
-        self._process = os.getpid()
 
     @no_var_expand  # braces and $ are code
     def icount(self, line: str, cell: str | None = None) -> Result | list[Result] | None:
@@ -80,8 +77,8 @@ class Extension:
             raise ShellError(explained.text(PROGRAM)) from None
 
     def close(self) -> None:
-        """End the servers, unless this is a fork of the process that has them."""
-        if self._session is not None and os.getpid() == self._process:
+        """End the servers."""
+        if self._session is not None:
             self._session.close()
 
     def _measured(self, request: Request) -> Result | list[Result] | None:
@@ -111,7 +108,6 @@ def load(shell: Any, session_of: Callable[..., Session] = Session) -> None:
     unload(shell)
     extension = Extension(shell, session_of)
     shell.register_magic_function(extension.icount, "line_cell", _MAGIC)
-    atexit.register(extension.close)
 
 
 def unload(shell: Any) -> None:
@@ -121,7 +117,6 @@ def unload(shell: Any) -> None:
         extension = getattr(found, "__self__", None)
         if isinstance(extension, Extension):
             extension.close()
-            atexit.unregister(extension.close)
 
 
 # What stands after the magic

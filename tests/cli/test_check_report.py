@@ -34,10 +34,12 @@ def concluded(
     found: Sequence[Difference] = (),
     limits: Limits | None = None,
     interrupted: bool = False,
+    form: str | None = None,
 ) -> ExitCode:
-    """The end of a check that writes files of these names."""
+    """The end of a check that writes files of these names, ``-`` in a ``form``."""
     check = Check.of(Compared(comparison(*found), interrupted, run_id=7), limits)
-    files = [Destination.of(folder / name, having=("tests",)) for name in names]
+    paths = (STDOUT if name == "-" else folder / name for name in names)
+    files = [Destination.of(path, form, having=("tests",)) for path in paths]
     return conclude(check, BASELINE, Outputs(tuple(files)))
 
 
@@ -68,8 +70,7 @@ def test_an_interrupted_check_has_the_form_that_was_asked_for_on_standard_output
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A program reads it: no text may stand there."""
-    check = Check.of(Compared(comparison(SAME), interrupted=True))
-    conclude(check, BASELINE, Outputs((Destination.of(STDOUT, "json", having=("tests",)),)))
+    concluded(tmp_path, "-", found=[SAME], interrupted=True, form="json")
 
     shown = json.loads(capsys.readouterr().out)
     assert shown["interrupted"] is True

@@ -40,13 +40,9 @@ def test_a_site_is_published_and_kept_current(tmp_path: Path, publish: Program) 
 
 
 def test_what_cannot_be_published_is_said(tmp_path: Path, publish: Program) -> None:
-    """With what to do."""
+    """With what to do. A watch refuses a folder of somebody before it measures anything."""
     assert "No case matches 'Nothing'." in publish.error(tmp_path / "site", "--only", "Nothing")
     assert "--url example is no address" in publish.error(tmp_path / "site", "--url", "example")
-
-
-def test_a_folder_of_somebody_is_refused(tmp_path: Path, publish: Program) -> None:
-    """A watch does so before it measures anything."""
     assert f"{tmp_path} contains other files, such as runs.db" in publish.error(tmp_path)
     watch = Program(publish.capsys, ("watch", "--command", f"touch {tmp_path}/asked"))
     assert "contains other files" in watch.error("--publish", tmp_path)

@@ -67,8 +67,10 @@ def test_runs_are_listed_newest_first(program: Program) -> None:
     } == json.loads(program.output("list", "--format", "json"))[1]
 
 
-def test_a_database_without_runs_says_so(program: Program, tmp_path: Path) -> None:
-    """And where it is; as JSON it is an empty list."""
+def test_a_database_without_runs_says_so(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And where it is; as JSON it is an empty list. The user's own may be missing."""
     path = tmp_path / "new.db"
     Store(path).close()
     answer = program("list", "--db", path)
@@ -76,6 +78,9 @@ def test_a_database_without_runs_says_so(program: Program, tmp_path: Path) -> No
     assert (0, "") == (answer.code, answer.out)
     assert f"{path} contains no runs" in answer.err
     assert Answer(0, "[]\n", "") == program("list", "--db", path, "--format", "json")
+    monkeypatch.delenv("INSTRUCTION_COUNTS_DB")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert "" == program.output("list")
 
 
 def test_what_cannot_be_printed_is_escaped(program: Program, db: Path) -> None:
@@ -223,13 +228,3 @@ def test_a_database_that_is_not_there_is_not_made(
     """Its name is a slip."""
     assert "there is no such database" in program.error(*args, "--db", tmp_path / "slip.db")
     assert not (tmp_path / "slip.db").exists()
-
-
-def test_the_users_own_database_may_be_missing(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing was measured yet."""
-    monkeypatch.delenv("INSTRUCTION_COUNTS_DB")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-
-    assert "" == program.output("list")

@@ -78,16 +78,12 @@ def test_a_specification_says_what_the_command_line_does_not(
     ]
 
 
-def test_without_a_specification_there_are_defaults() -> None:
-    """The standard suite on this interpreter."""
-    assert Asked(ComparisonRequest(STANDARD), (default_build(),), None) == asked()
-
-
 def test_options_say_what_is_compared_and_how() -> None:
-    """All of them arrive."""
+    """All of them arrive. Without any it is the standard suite on this interpreter."""
     options = ("--min-effect=60%", "--layouts=0", "--time-budget=1m", "--jobs=2", "--no-times")
     selection = ("--only=a/*", "--language=c++", "--autograd=forward", "--num-threads=2")
 
+    assert Asked(ComparisonRequest(STANDARD), (default_build(),), None) == asked()
     assert asked(*options, *selection, "--definitions=cases").how == ComparisonRequest(
         *("cases", Selection(("a/*",), ("C++",), (), ("Forward",), (2,))),
         MeasurementSettings(jobs=2, times=False),

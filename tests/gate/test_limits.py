@@ -294,26 +294,22 @@ TIMED = attrs.evolve(COUNTED, instructions=None)
 
 
 @pytest.mark.parametrize(
-    ("reason", "base", "new", "expected"),
+    ("compared", "reason", "expected"),
     [
-        (Reason.DEFINITION_CHANGED, COUNTED, COUNTED, False),
-        (Reason.FINGERPRINT_DIFFERS, COUNTED, COUNTED, False),
-        (Reason.OUTPUT_DIFFERS, COUNTED, COUNTED, True),
-        (Reason.NOT_COUNTED, TIMED, TIMED, True),
-        (Reason.NOT_COUNTED, COUNTED, TIMED, False),
+        (difference(COUNTED, COUNTED), Reason.DEFINITION_CHANGED, False),
+        (difference(COUNTED, COUNTED), Reason.FINGERPRINT_DIFFERS, False),
+        (difference(COUNTED, COUNTED), Reason.OUTPUT_DIFFERS, True),
+        (difference(TIMED, TIMED), Reason.NOT_COUNTED, True),
+        (difference(COUNTED, TIMED), Reason.NOT_COUNTED, False),
+        # Times in turns and cycles have verdicts of their own, where counts have none, too.
+        (timed(1), Reason.EXACT_DIFFERENCE, True),
+        (estimated(9), Reason.EXACT_DIFFERENCE, True),
     ],
 )
 def test_times_that_have_no_verdict_compare_only_where_nothing_was_to_be_counted(
-    reason: Reason, base: Outcome, new: Outcome, *, expected: bool
+    compared: Difference, reason: Reason, *, expected: bool
 ) -> None:
     """Elsewhere counts were, and what prevents that would pass; an output is compared itself."""
-    found = attrs.evolve(difference(base, new, verdict=Verdict.INCOMPARABLE), reason=reason)
+    found = attrs.evolve(compared, verdict=Verdict.INCOMPARABLE, reason=reason)
 
     assert expected is apply_limits(comparison(found)).compares
-
-
-def test_times_in_turns_and_cycles_have_verdicts_of_their_own() -> None:
-    """Where counts have none, too."""
-    cases = (attrs.evolve(case, verdict=Verdict.INCOMPARABLE) for case in (timed(1), estimated(9)))
-
-    assert [True, True] == [apply_limits(comparison(case)).compares for case in cases]
