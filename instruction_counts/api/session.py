@@ -36,8 +36,7 @@ from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.gate.baseline import Baseline
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
-from instruction_counts.session.checking import verify_check
-from instruction_counts.session.comparing import compare_sides
+from instruction_counts.session.comparing import compare_sides, verify
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.session.timing import Timed, time_statements
 from instruction_counts.sources.definitions import STANDARD, load_cases
@@ -192,7 +191,7 @@ class Session:
     ) -> comparison.Comparison:
         """What a baseline differs from by enough is counted again in other memory layouts."""
         with self._given_up_if_interrupted():
-            return verify_check(self._kept([self.build]), cases, compared, baseline)
+            return verify(self._kept([self.build]), cases, compared, baseline=baseline)
 
     @property
     def _own(self) -> dict[str, Any]:

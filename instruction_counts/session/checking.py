@@ -11,21 +11,20 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, narrowed
 from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.core.types import Case, CaseKey, Language
+from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
-from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
+from instruction_counts.gate.baseline import Baseline, read_baseline
 from instruction_counts.gate.limits import FailOn, Gate, Limits, apply_limits, exceeded_in
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import (
     Compared,
     ComparisonRequest,
-    can_verify,
-    count_again,
     measure_and_judge,
+    verify,
 )
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import load_cases
@@ -112,28 +111,9 @@ def check_side(
         found = measure_and_judge(
             *(kept, cases, how),
             lambda measured: compared(measured[asked.name]),
-            lambda comparison: verify_check(kept, cases, comparison, baseline, how.layouts),
+            lambda comparison: verify(kept, cases, comparison, how.layouts, baseline),
         )
     return Check.of(found, limits, fail_on, exceeded)
-
-
-def verify_check(
-    runner: BuildRunner,
-    cases: Sequence[Case],
-    comparison: Comparison,
-    baseline: Baseline,
-    layouts: int | None = None,
-) -> Comparison:
-    """Count suspects again in other layouts of the one build; the baseline remembers its own.
-
-    ``layouts`` and what is raised are as in `count_again`.
-    """
-    if not can_verify(runner, comparison, layouts):
-        return comparison
-    return count_again(
-        *(runner, cases, comparison, layouts),
-        lambda again: verified_against(comparison, baseline, again.counts[0]),
-    )
 
 
 def note_unused(limits: Limits, keys: Iterable[CaseKey], where: str, observer: Observer) -> None:

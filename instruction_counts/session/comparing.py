@@ -24,6 +24,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
+from instruction_counts.gate.baseline import Baseline, verified_against
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
 from instruction_counts.session.pairing import Timed, timed_in_turns
 from instruction_counts.session.sides import LazyStore, read_side
@@ -181,45 +182,47 @@ def measure_and_judge(
 
 
 def verify(
-    runner: BuildRunner, cases: Sequence[Case], comparison: Comparison, layouts: int | None
+    runner: BuildRunner,
+    cases: Sequence[Case],
+    comparison: Comparison,
+    layouts: int | None = None,
+    baseline: Baseline | None = None,
 ) -> Comparison:
-    """Compare what C++ suspects compute, and count all suspects again in other layouts.
+    """Count suspects again in other layouts: of two builds, or of one that a baseline is beside.
 
-    ``layouts`` are as in `recount`.
-    """
-    if not can_verify(runner, comparison, layouts):
-        return comparison
-    suspects = _cases_of(cases, comparison.suspects)
-    cpp = [case for case in suspects if case.autolabels.language is Language.CPP]
-    if cpp:
-        outputs = zip((comparison.base, comparison.new), outputs_of(runner, cpp), strict=True)
-        base, new = (with_outputs(side, found) for side, found in outputs)
-        comparison = compare(base, new, comparison.min_effect)
-    return count_again(
-        *(runner, cases, comparison, layouts),
-        lambda again: verified(
-            comparison, again.counts[0], again.counts[1], functions=again.functions
-        ),
-    )
+    ``layouts`` are as in `recount`; 0 verifies nothing, and where the engine has only one, the
+    observer learns it. A baseline remembers its own. Of two builds, it is compared first what C++
+    suspects compute.
 
-
-def can_verify(runner: BuildRunner, comparison: Comparison, layouts: int | None) -> bool:
-    """Whether there are suspects, to be counted in ``layouts``, and the engine can do that.
-
-    Where it cannot, the observer learns it.
+    Raises:
+        VerificationInterrupted: an interrupt came while fresh servers counted.
+        KeyboardInterrupt: it came earlier.
     """
     if not comparison.suspects or layouts == 0:
-        return False
+        return comparison
     engine = runner.settings.engine
-    can = engine_named(engine).follows_profile
-    if not can:
+    if not engine_named(engine).follows_profile:
         runner.observer.note(
             f"Candidates are not verified: the {engine} engine has only one memory layout."
         )
-    return can
+        return comparison
+    suspects = _cases_of(cases, comparison.suspects)
+    cpp = [case for case in suspects if case.autolabels.language is Language.CPP]
+    if cpp and baseline is None:
+        outputs = zip((comparison.base, comparison.new), outputs_of(runner, cpp), strict=True)
+        base, new = (with_outputs(side, found) for side, found in outputs)
+        comparison = compare(base, new, comparison.min_effect)
+
+    def judge(again: Recounted) -> Comparison:
+        if baseline is not None:
+            return verified_against(comparison, baseline, again.counts[0])
+        base, new = again.counts
+        return verified(comparison, base, new, functions=again.functions)
+
+    return _count_again(runner, cases, comparison, layouts, judge)
 
 
-def count_again(
+def _count_again(
     runner: BuildRunner,
     cases: Sequence[Case],
     comparison: Comparison,
@@ -233,10 +236,6 @@ def count_again(
 
     A single build is the new side. Measured sides come back with what layouts were seen to move
     their cases by, which is stored with their run, too: where these were layouts of whole servers.
-
-    Raises:
-        VerificationInterrupted: an interrupt came while fresh servers counted.
-        KeyboardInterrupt: it came earlier.
     """
     again = recount(runner, _cases_of(cases, comparison.suspects), layouts)
     checked = judge(again)
