@@ -24,7 +24,6 @@ from instruction_counts.session.comparing import (
     Compared,
     ComparisonRequest,
     measure_and_judge,
-    verify,
 )
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import load_cases
@@ -106,13 +105,9 @@ def check_side(
     fingerprint = how.settings.fingerprint(facts)
     compared(Side(asked.name, how.settings.engine, fingerprint, {}))
     cases = load_cases(how.definitions, how.selection)
-
-    with runner.keeping() as kept:
-        found = measure_and_judge(
-            *(kept, cases, how),
-            lambda measured: compared(measured[asked.name]),
-            lambda comparison: verify(kept, cases, comparison, how.layouts, baseline),
-        )
+    found = measure_and_judge(
+        *(runner, cases, how), lambda measured: compared(measured[asked.name]), baseline=baseline
+    )
     return Check.of(found, limits, fail_on, exceeded)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -26,7 +25,7 @@ from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.baseline import Baseline, verified_against
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
-from instruction_counts.session.pairing import Timed, timed_in_turns
+from instruction_counts.session.pairing import timed_in_turns
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.session.verification import FRESH_SERVERS, Recounted, outputs_of, recount
 from instruction_counts.sources.definitions import Definitions, load_cases
@@ -126,14 +125,12 @@ def compare_sides(
         return Compared(judge({}))
     cases = load_cases(request.definitions, request.selection)
     store = runs.opened() if request.stores else None
-    is_pair, settings = len(builds) == 2, request.settings
-    in_turns = is_pair and request.times_in_turns and settings.times_in_turns
+    settings = request.settings
+    in_turns = len(builds) == 2 and request.times_in_turns and settings.times_in_turns
     if in_turns:
         settings = attrs.evolve(settings, times=False)
-    with runner_of(builds, settings, observer, store).keeping() as runner:
-        check = functools.partial(verify, runner, cases, layouts=request.layouts)
-        timed = functools.partial(timed_in_turns, runner, cases) if in_turns else None
-        return measure_and_judge(runner, cases, request, judge, check if is_pair else None, timed)
+    runner = runner_of(builds, settings, observer, store)
+    return measure_and_judge(runner, cases, request, judge, in_turns=in_turns)
 
 
 def measure_and_judge(
@@ -141,35 +138,36 @@ def measure_and_judge(
     cases: Sequence[Case],
     request: ComparisonRequest,
     judge: Callable[[Mapping[str, Side]], Comparison],
-    check: Callable[[Comparison], Comparison] | None,
-    timed: Timed | None = None,
+    *,
+    baseline: Baseline | None = None,
+    in_turns: bool = False,
 ) -> Compared:
-    """Measure builds, ``judge`` them by their names, and ``check`` that, unless interrupted.
+    """Measure builds, ``judge`` them by their names, and verify that, unless interrupted.
 
-    ``timed`` takes the times of both, after what else is measured.
-
-    What a build cannot run is a case that was skipped.
+    Two builds are verified, and one that is judged beside a ``baseline``. ``in_turns`` takes the
+    times of both, after what else is measured. What a build cannot run is a case that was skipped.
 
     Raises:
         UsageError: the budget of time was used up before the first case started.
         BuildError: an engine cannot start.
     """
-    orders, begin, budget_s = runner.orders(cases, skip=True), time.monotonic(), None
-    measured = runner.run(orders, time_budget_s=request.time_budget_s)
-    sides: Mapping[str, Side] = measured.sides
-    interrupted = measured.interrupted
-    if timed is not None and not interrupted:
-        if request.time_budget_s is not None:
-            budget_s = max(0.0, request.time_budget_s - (time.monotonic() - begin))
-        sides, interrupted = timed(sides, budget_s)
-    comparison = judge(sides)
-    if check is not None and not interrupted:
-        try:
-            comparison = check(comparison)
-        except VerificationInterrupted as stop:
-            comparison, interrupted = stop.comparison, True
-        except KeyboardInterrupt:
-            interrupted = True
+    with runner.keeping() as kept:
+        orders, begin, budget_s = kept.orders(cases, skip=True), time.monotonic(), None
+        measured = kept.run(orders, time_budget_s=request.time_budget_s)
+        sides: Mapping[str, Side] = measured.sides
+        interrupted = measured.interrupted
+        if in_turns and not interrupted:
+            if request.time_budget_s is not None:
+                budget_s = max(0.0, request.time_budget_s - (time.monotonic() - begin))
+            sides, interrupted = timed_in_turns(kept, cases, sides, budget_s)
+        comparison = judge(sides)
+        if (baseline is not None or len(kept.facts) == 2) and not interrupted:
+            try:
+                comparison = verify(kept, cases, comparison, request.layouts, baseline)
+            except VerificationInterrupted as stop:
+                comparison, interrupted = stop.comparison, True
+            except KeyboardInterrupt:
+                interrupted = True
     if interrupted:
         # What was not measured is not missing: nobody knows.
         one_sided = {Verdict.ADDED, Verdict.MISSING}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import TypeAlias
 
 import attrs
 
@@ -22,12 +21,6 @@ from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.devices import is_on_cuda
 from instruction_counts.session.measuring import carried_out
 
-Timed: TypeAlias = Callable[[Mapping[str, Side], float | None], tuple[Mapping[str, Side], bool]]
-"""Takes the times of measured sides, within a budget in seconds if there is one.
-
-Returns the sides with their times, and whether it was interrupted.
-"""
-
 
 def timed_in_turns(
     runner: BuildRunner,
@@ -35,10 +28,10 @@ def timed_in_turns(
     sides: Mapping[str, Side],
     budget_s: float | None = None,
 ) -> tuple[Mapping[str, Side], bool]:
-    """Time the cases that both builds of ``runner`` can run; see `Timed`.
+    """Time the cases that both builds of ``runner`` can run, within a budget if there is one.
 
-    Not those on CUDA, where a device runs on by itself, and not those that run once: blocks of runs
-    are compared.
+    Returns the sides with their times, and whether it was interrupted. Cases on CUDA, where a
+    device runs on by itself, have none, nor those that run once: blocks of runs are compared.
 
     One at a time: what another core does moves times, too. What C++ there is has been compiled.
     """
