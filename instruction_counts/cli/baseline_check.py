@@ -52,7 +52,6 @@ def check(
     limits: Limits | None,
     fail_on: str,
     previous: Path | None,
-    limit: int | None,
     outputs: Outputs,
     *,
     allow_different: bool,
@@ -82,14 +81,13 @@ def check(
             allow_different=allow_different,
             previous=previous,
         )
-    return conclude(found, file, outputs, limit, runs.option)
+    return conclude(found, file, outputs, runs.option)
 
 
 def conclude(
     found: Check,
     file: Path,
     outputs: Outputs,
-    limit: int | None = None,
     option: Sequence[str] = (),
 ) -> ExitCode:
     """Show the check of ``file``, and only then write files: what it says is never lost with them.
@@ -102,11 +100,11 @@ def conclude(
     """
     document = check_document(found.gate, interrupted=found.interrupted)
     if found.interrupted:
-        outputs.show(document, limit)
+        outputs.show(document)
         again = ["baseline", "check", str(file), str(found.run_id)]
         console.error(stored_run.interrupted_comparison(found, again, option))
         return ExitCode.INTERRUPTED
-    outputs.write(document, limit)
+    outputs.write(document)
     found.require_comparison()
     return exit_code(
         regression=found.gate.fails,

@@ -41,7 +41,6 @@ def compare_command(
     base: str,
     new: str | None,
     asked: Asked,
-    limit: int | None,
     outputs: Outputs,
     limits: Limits | None,
     fail_on: str,
@@ -92,11 +91,11 @@ def compare_command(
         interrupted=compared.interrupted,
     )
     if compared.interrupted:
-        outputs.show(document, limit)
+        outputs.show(document)
         again = ["compare", *compared.names_of(names)]
         console.error(stored_run.interrupted_comparison(compared, again, runs.option))
         return ExitCode.INTERRUPTED
-    outputs.write(document, limit)
+    outputs.write(document)
     if when is not FailOn.NEVER:
         gate.require_comparison("The reasons are above. Compare counted runs of the same cases.")
     return exit_code(

@@ -36,7 +36,6 @@ def explain_command(
     label: str | None,
     selection: Selection,
     by: tuple[str, ...],
-    limit: int | None,
     outputs: Outputs,
     db: str | None,
 ) -> None:
@@ -67,4 +66,4 @@ def explain_command(
         source_changes(found.key, found.sides[0], found.sides[1]) if SOURCE in by else None,
         with_profiles=outputs.needs("profiles"),
     )
-    outputs.write(document, limit)
+    outputs.write(document)

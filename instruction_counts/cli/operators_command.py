@@ -58,13 +58,12 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outpu
 @limit_option("Operators shown", 20)
 @output_options()
 @build_options
-def coverage(
-    operators_file: Path | None, limit: int, outputs: Outputs, builds: tuple[Build, ...]
-) -> None:
+def coverage(operators_file: Path | None, outputs: Outputs, builds: tuple[Build, ...]) -> None:
     """Show which public operators of torch have no entry, those called most first."""
     build = only_build(builds, "coverage")
     entries = read_operators(operators_file or standard_file())
-    outputs.write(report.coverage(catalogue.coverage(build, entries), build.name, limit))
+    found = catalogue.coverage(build, entries)
+    outputs.write(report.coverage(found, build.name, outputs.limit or 0))
 
 
 @operators_command.command("sizes")

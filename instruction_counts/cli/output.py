@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import TypeAlias
 
 import attrs
 
@@ -26,8 +25,6 @@ from instruction_counts.report.renderers import (
 from instruction_counts.storage.json_files import json_parts
 from instruction_counts.system.files import check_writable, is_stream, write_output
 
-ResultFile: TypeAlias = Callable[[], Iterable[str]]
-"""The JSON of a run, in parts."""
 STDOUT = Path("-")
 
 
@@ -72,17 +69,15 @@ class Destination:
         """Whether it is standard output."""
         return self.path == STDOUT
 
-    def write(
-        self, document: Callable[[], Document], result_file: ResultFile | None = None
-    ) -> None:
-        """Write a document, or as JSON the file of a run where there is one; files atomically.
+    def write(self, document: Callable[[], Document], run: Run | None = None) -> None:
+        """Write a document, or as JSON the file of ``run`` where there is one; files atomically.
 
         Raises:
             UsageError: the file cannot be written.
         """
         content: Content
-        if result_file is not None and self.renderer.name == "json":
-            content = result_file()
+        if run is not None and self.renderer.name == "json":
+            content = json_parts(run)
         else:
             content = self.renderer.render(document())
         if self.is_stdout:
@@ -97,6 +92,8 @@ class Outputs:
     """Where a command was asked to put what it found."""
 
     destinations: tuple[Destination, ...] = ()
+    limit: int | None = None
+    """How many rows of a long table are shown; see `console.show`."""
 
     @property
     def takes_stdout(self) -> bool:
@@ -124,35 +121,27 @@ class Outputs:
         used = (destination.renderer for destination in self.destinations)
         return any(field in {renderer.needs, renderer.shows} for renderer in used)
 
-    def write(
-        self,
-        document: Document,
-        limit: int | None = None,
-        result_file: ResultFile | None = None,
-    ) -> None:
+    def write(self, document: Document, run: Run | None = None) -> None:
         """Show the document, and only then write the files: what it says is not lost with them.
+
+        It is that of ``run``, where there is one: JSON is the file of the run then.
 
         Raises:
             UsageError: a file cannot be written.
         """
-        self.show(document, limit, result_file)
+        self.show(document, run)
         for destination in self.destinations:
             if not destination.is_stdout:
-                destination.write(lambda: document, result_file)
+                destination.write(lambda: document, run)
                 self.say(f"Saved: {destination.path}")
 
-    def show(
-        self,
-        document: Document,
-        limit: int | None = None,
-        result_file: ResultFile | None = None,
-    ) -> None:
+    def show(self, document: Document, run: Run | None = None) -> None:
         """Show the document without writing files."""
         if not self.takes_stdout:
-            console.show(document, limit)
+            console.show(document, self.limit)
         for destination in self.destinations:
             if destination.is_stdout:
-                destination.write(lambda: document, result_file)
+                destination.write(lambda: document, run)
 
     def exporters(self, more: Iterable[Path] = ()) -> dict[Path, Exporter]:
         """What writes a growing run to each of the files, and to ``more`` of them.
@@ -170,7 +159,7 @@ class Outputs:
 
 
 def output_options(*having: str) -> Decorator:
-    """The options ``--output`` and ``--format``; the command gets ``outputs``.
+    """The options ``--output`` and ``--format``; the command gets ``outputs``, with its ``limit``.
 
     ``having`` are the optional fields of its documents: ``tests`` for JUnit, ``profiles`` for
     flame graphs.
@@ -178,11 +167,11 @@ def output_options(*having: str) -> Decorator:
     known = renderers(having)
     suffixes = ", ".join(end for entry in known for end in entry.suffixes)
 
-    def outputs(output: tuple[Path, ...], form: str | None) -> Outputs:
+    def outputs(output: tuple[Path, ...], form: str | None, limit: int | None = None) -> Outputs:
         paths = dict.fromkeys(output)
         if form not in {None, "text"} and all(renderer_of(path.name, having) for path in paths):
             paths[STDOUT] = None
-        return Outputs(tuple(Destination.of(path, form, having) for path in paths))
+        return Outputs(tuple(Destination.of(path, form, having) for path in paths), limit)
 
     names = [entry.name for entry in known]
     options = (
@@ -228,6 +217,6 @@ class Exporter:
 
         begin = self._clock()
         if final or (begin >= self._next and not is_stream(self.destination.path)):
-            self.destination.write(lambda: run_document(run), lambda: json_parts(run))
+            self.destination.write(lambda: run_document(run), run)
             end = self._clock()
             self._next = end + 20 * (end - begin)

@@ -19,7 +19,7 @@ from instruction_counts.report.run import run_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
-from instruction_counts.storage.json_files import json_parts, read_json
+from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from instruction_counts.system.files import check_writable
 
@@ -81,7 +81,7 @@ def run_command(
         measured = runner.run(orders, files, done, asked.how.time_budget_s, callgrind_out, shard)
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, with_tables=on_screen)
-        outputs.show(document, None, lambda: json_parts(measured.run))
+        outputs.show(document, measured.run)
         written = stored_run.show_places(measured, exporters, store, outputs.say)
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written, store.option)

@@ -17,7 +17,7 @@ from instruction_counts.report import run as report
 from instruction_counts.report.run import run_document
 from instruction_counts.report.visible import visible_line
 from instruction_counts.session.sides import LazyStore, find_whole_run, load_run, stored_number
-from instruction_counts.storage.json_files import json_parts, read_json
+from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 
 
@@ -50,7 +50,7 @@ def show(run: str, outputs: Outputs, db: str | None) -> None:
         loaded = load_run(place, runs)
         summary = None if isinstance(place, Path) else runs.opened().summary(place)
         document = run_document(loaded, summary=summary)
-        outputs.write(document, None, lambda: json_parts(loaded))
+        outputs.write(document, loaded)
 
 
 @runs_command.command("import")

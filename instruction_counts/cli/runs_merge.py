@@ -11,7 +11,7 @@ from instruction_counts.cli.options import EXISTING_FILE
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.report.run import run_document
 from instruction_counts.session.merging import merge
-from instruction_counts.storage.json_files import json_parts, read_json
+from instruction_counts.storage.json_files import read_json
 
 
 @click.command("merge", cls=Command)
@@ -25,4 +25,4 @@ def merge_files(files: tuple[Path, ...], outputs: Outputs) -> None:
       python main.py runs merge shard-*.json --output run.json
     """  # noqa: D301 - \b keeps click from reflowing the example
     whole = merge([(str(file), read_json(file)) for file in files])
-    outputs.write(run_document(whole), None, lambda: json_parts(whole))
+    outputs.write(run_document(whole), whole)
