@@ -192,13 +192,18 @@ def test_tensors_of_any_kind_that_torch_saves_are_passed(
 
 
 def test_values_that_share_something_share_it_there_too(tmp_path: Path) -> None:
-    """Parameters of a model, the memory of a view, and a list; others have a file of their own."""
+    """Parameters of a model, the memory of a view, and a list; others have a file of their own.
+
+    Two names of an object stay that: a statement may write into one and read the other. So does a
+    cycle, without expression.
+    """
     model, x = Net(), torch.zeros(3)
     notes: list[int] = []
     optimizer = torch.optim.SGD(model.parameters(), lr=1)
     values = {**globals(), "part": x[1:], "x": x, "optimizer": optimizer, "model": model}
     values |= {"alone": torch.ones(2), "notes": notes, "named": OrderedDict(notes=notes)}
-    stmt = "alone, model, optimizer, x, part, notes, named"
+    values |= {"again": values["alone"], "cycle": CYCLE}
+    stmt = "alone, model, optimizer, x, part, notes, named, again, cycle"
     found = made(code_of("", [stmt], values, tmp_path))
     found["x"][1] = 5
     found["notes"].append(7)
@@ -206,17 +211,11 @@ def test_values_that_share_something_share_it_there_too(tmp_path: Path) -> None:
     assert found["optimizer"].param_groups[0]["params"][0] is next(found["model"].parameters())
     assert [5, 0] == found["part"].tolist()
     assert [7] == found["named"]["notes"]
+    assert found["again"] is found["alone"]
+    assert found["cycle"][0] is found["cycle"]
     assert f"alone = {code_of('', ['alone'], values, tmp_path).partition(' = ')[2]}" in code_of(
         "", [stmt], values, tmp_path
     )
-
-
-def test_two_names_of_an_object_stay_that(tmp_path: Path) -> None:
-    """A statement may write into one and read the other. So does a cycle, without expression."""
-    found = passed(tmp_path, x=(tensor := torch.ones(2)), y=tensor, cycle=CYCLE)
-
-    assert found["x"] is found["y"]
-    assert found["cycle"][0] is found["cycle"]
 
 
 # Modules, functions and classes
@@ -348,6 +347,9 @@ class Patched:
         return 1
 
 
+Patched.forward = doubled  # type: ignore[method-assign, assignment]
+
+
 class Aliasing:
     """Its body takes a function."""
 
@@ -430,12 +432,19 @@ def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -
     assert "setup" in caught.value.remedy
 
 
-def test_a_class_with_a_method_that_was_set_later_is_refused(tmp_path: Path) -> None:
-    """Its source has another one."""
-    Patched.forward = doubled  # type: ignore[method-assign, assignment]
-
-    with pytest.raises(UsageError, match="its forward was set later"):
-        code_of("", ["Patched()"], globals(), tmp_path)
+@pytest.mark.parametrize(
+    ("stmt", "message"),
+    [
+        ("Patched()", "its forward was set later"),
+        ("chosen", '"chosen".* registered with it is missing'),
+    ],
+)
+def test_what_was_set_or_registered_later_is_refused(
+    stmt: str, message: str, tmp_path: Path
+) -> None:
+    """It is executed, and the source says nothing of it."""
+    with pytest.raises(UsageError, match=message):
+        code_of("", [stmt], globals(), tmp_path)
 
 
 WIDTH, DEVICE = 3, torch.device("cpu")
@@ -543,9 +552,3 @@ def test_a_class_of_a_library_that_the_program_patched_is_refused(
 
     with pytest.raises(UsageError, match=r"Linear\.forward was set by this program"):
         code_of("", ["layer(1)"], {**globals(), "layer": torch.nn.Linear(2, 2)}, tmp_path)
-
-
-def test_a_function_with_others_that_are_registered_is_refused(tmp_path: Path) -> None:
-    """They are executed, and its source says nothing of them."""
-    with pytest.raises(UsageError, match=r'"chosen".* registered with it is missing'):
-        code_of("", ["chosen"], globals(), tmp_path)

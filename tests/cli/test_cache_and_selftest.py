@@ -28,19 +28,17 @@ def fill(root: Path, **sizes_mib: int) -> None:
         Cache(root).entry(kind, "0123", build)
 
 
-def test_what_the_cache_holds_is_shown(root: Path, program: Program) -> None:
-    """In the folder that the environment names: each kind with its entries and its size."""
+def test_what_the_cache_holds_is_shown_and_cleared(root: Path, program: Program) -> None:
+    """In the folder that the environment names: each kind with its entries and its size.
+
+    There may be several caches, so it is said which was cleared; an empty one may be, too.
+    """
     assert f"{root}\n" == program.output("cache", "show")
     fill(root, cases=1, headers=3)
 
     assert [["cases", "1", "entry", "1", "MiB"], ["headers", "1", "entry", "3", "MiB"]] == [
         line.split() for line in program.output("cache", "show").splitlines()[1:]
     ]
-
-
-def test_clearing_tells_where(root: Path, program: Program) -> None:
-    """There may be several caches; an empty one may be cleared, too."""
-    fill(root, cases=1, headers=1)
     for _ in range(2):
         answer = program("cache", "clear")
         assert 0 == answer.code

@@ -42,7 +42,10 @@ def test_help_fits_a_screen(name: tuple[str, ...], program: Program) -> None:
 
 
 def test_the_help_lists_commands_and_exit_codes(program: Program) -> None:
-    """Scripts rely on them; a short option gives the same. The version is as it is in results."""
+    """Scripts rely on them; a short option gives the same. The version is as it is in results.
+
+    A mistyped command is answered with the nearest, as click does.
+    """
     shown = program.output("--help")
     first = {line.split()[0] for line in shown.splitlines() if line.strip()}
 
@@ -50,6 +53,9 @@ def test_the_help_lists_commands_and_exit_codes(program: Program) -> None:
     assert {"0", "1", "2", "4", "130"} <= set(shown.partition("Exit codes:")[2].split())
     assert shown == program.output("-h")
     assert f"instruction-counts, version {__version__}\n" == program.output("--version")
+    mistyped = program("rnu")
+    assert 2 == mistyped.code
+    assert "No such command 'rnu'. Did you mean 'run'?" in mistyped.err
 
 
 def test_all_help_names_every_option(program: Program) -> None:
@@ -80,11 +86,3 @@ def test_every_option_says_what_it_is_for_and_its_default() -> None:
         and not option.show_default
         and "Default: " not in str(option.help)
     ]
-
-
-def test_a_mistyped_command_is_answered_with_the_nearest(program: Program) -> None:
-    """As click does; it is wrong usage."""
-    answer = program("rnu")
-
-    assert 2 == answer.code
-    assert "No such command 'rnu'. Did you mean 'run'?" in answer.err

@@ -189,8 +189,11 @@ def test_code_begins_after_the_options(line: str, words: list[str], code: str) -
     assert (words, code) == split(line)
 
 
-def test_options_are_those_of_time() -> None:
-    """Of a cell the first line is setup, as for %%timeit, and the cell one statement."""
+def test_options_are_those_of_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a cell the first line is setup, as for %%timeit, and the cell one statement.
+
+    Help is printed, and asks for nothing.
+    """
     line = parse("-o --no-times --num-threads 2 --backward -s 'x = 1' x.sum()", None)
     cell = parse("-s 'x = 1' y = x", "z = y\nz + 1\n")
 
@@ -199,10 +202,6 @@ def test_options_are_those_of_time() -> None:
     assert (True, False) == (line.returned, line.measuring.times)
     assert Statements(("x.sum()",), setup="x = 1", num_threads=(2,), autograd=True) == line.asked
     assert Statements(("z = y\nz + 1",), setup="x = 1\ny = x") == cell.asked
-
-
-def test_help_asks_for_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is printed."""
     assert parse("--help", None) is None
     assert "--num-threads" in capsys.readouterr().out
 

@@ -116,16 +116,12 @@ def test_without_a_gpu_nothing_is_run() -> None:
 
 
 def test_cases_are_in_python_and_on_cuda() -> None:
-    """Of the set of these, one of each sort."""
+    """Of the set of these, one of each sort. Definitions without such cases are an error."""
     chosen = launch_cases(None, Selection())
 
     assert {(Language.PYTHON, "cuda")} == {
         (case.autolabels.language, case.timer_args.device) for case in chosen
     }
     assert 10 <= len(chosen) <= 40
-
-
-def test_definitions_without_such_cases_are_an_error() -> None:
-    """Nothing would be compared."""
     with pytest.raises(UsageError, match="in Python on cuda"):
         launch_cases("definitions.ad_hoc", Selection())

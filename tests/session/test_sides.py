@@ -90,11 +90,9 @@ def test_a_stored_run_is_a_side(
     assert [(label,) for label in labels] == [key.label for key in side.records]
 
 
-def test_a_build_may_be_called_like_a_branch(file: Path, stored: LazyStore) -> None:
+def test_a_build_may_be_called_like_a_branch(stored: LazyStore) -> None:
     """A file is what stands before the colon, if one is meant."""
-    store = stored.existing()
-    assert store is not None
-    run = store.import_run(make_run(builds=("feature/x", "y", "z")))
+    run = stored.opened().import_run(make_run(builds=("feature/x", "y", "z")))
 
     assert f"run {run}, feature/x" == read_side(f"{run}:feature/x", stored).title
     assert [f"run {run}, y"] == [each.title for each in read_sides([f"{run}:y"], stored)]

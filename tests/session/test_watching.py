@@ -449,9 +449,12 @@ STATE = State(
 def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
     """With all that is in it; at first nothing was seen. One watch holds it: two would report.
 
+    A place that cannot be written is named at the start, before a build is measured in vain.
     A build is measured again by its interpreter, or by the lock file as it was then.
     """
     path = tmp_path / "state.json"
+    with pytest.raises(UsageError, match=r"--state .* cannot be written"):
+        held(tmp_path / "none" / "state.json").__enter__()
     assert State("w") == read_state(path, "w")
     for _ in range(2):
         with held(path):
@@ -480,12 +483,6 @@ def test_a_file_that_holds_something_else_is_refused(
     path.write_text(text)
     with pytest.raises(DataError, match=message):
         read_state(path, "w")
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """At the start, before a build is measured in vain."""
-    with pytest.raises(UsageError, match=r"--state .* cannot be written"):
-        held(tmp_path / "none" / "state.json").__enter__()
 
 
 def test_each_watch_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
