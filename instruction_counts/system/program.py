@@ -16,9 +16,10 @@ PROGRAM = "instruction-counts"
 DATABASE_VARIABLE = "INSTRUCTION_COUNTS_DB"
 """The variable of the environment that names the database of runs."""
 
-_STARTED_BY = {"main.py": "python main.py", "__main__.py": "python -m instruction_counts"}
-
 
 def program_name() -> str:
     """What starts the program: ``python main.py`` in a checkout, or the installed program."""
-    return _STARTED_BY.get(Path(sys.argv[0]).name, PROGRAM)
+    file = Path(sys.argv[0])
+    if file.parts[-2:] == ("instruction_counts", "__main__.py"):
+        return "python -m instruction_counts"
+    return "python main.py" if file.name == "main.py" else PROGRAM

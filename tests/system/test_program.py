@@ -11,6 +11,7 @@ from instruction_counts.system.program import program_name
         ("main.py", "python main.py"),
         ("/usr/local/bin/instruction-counts", "instruction-counts"),
         ("/site-packages/instruction_counts/__main__.py", "python -m instruction_counts"),
+        ("/site-packages/pytest/__main__.py", "instruction-counts"),
         ("notebook.py", "instruction-counts"),
     ],
 )
