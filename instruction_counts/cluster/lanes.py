@@ -12,29 +12,25 @@ import concurrent.futures
 import contextlib
 import itertools
 import threading
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import attrs
 
 from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.cluster import worker
 from instruction_counts.cluster.connection import connected, is_cluster
 from instruction_counts.cluster.worker import (
-    Answer,
-    Asked,
+    Desk,
     Hello,
-    Measured,
     Opened,
-    Orders,
     Wanted,
     for_a_worker,
-    value_of,
+    received,
+    sent,
 )
 from instruction_counts.domain.build import Build, Fingerprint, known_at_first
 from instruction_counts.domain.errors import BuildError, UsageError
@@ -43,10 +39,10 @@ from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
 from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
-from instruction_counts.storage.json_files import dumps, loads
 from instruction_counts.system.worker_tasks import counting_digest
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 _LOOK_UP_S = 1.0
 _HEARD_EVERY = 10
@@ -82,25 +78,26 @@ class Workers:
             found = ()
         self.there = frozenset(found)
 
-    def ask(self, address: str, task: Callable[[str], str], message: Any, kind: type[T]) -> T:
-        """What a task of `worker` answers.
+    def ask(
+        self, address: str, method: Callable[[Desk, *Arguments], T], *arguments: *Arguments
+    ) -> T:
+        """What a method of the desk of a worker returns.
 
         Raises:
             LostWorkerError: the worker is gone.
             BuildError, UsageError: it says why it cannot.
         """
-        text = message if isinstance(message, str) else dumps(message)
         try:
             desk = self._desk(address)
             with self._client.as_current():
-                answer = self._awaited(desk.answer(task.__name__, text), address)
+                answer = self._awaited(desk.answer(method.__name__, sent(*arguments)), address)
         except (ModuleNotFoundError, AttributeError) as error:
             raise UsageError(f"{address} has another program: {error}", _SAME_PROGRAM) from error
         except Exception as error:
             raise LostWorkerError(address) from error
-        return value_of(loads(answer, Answer), kind)
+        return received(answer, method)
 
-    def tell(self, addresses: Iterable[str], task: Callable[[str], str], text: str) -> None:
+    def tell(self, addresses: Iterable[str], method: Callable[[Desk], object]) -> None:
         """Ask what takes no time, and wait for a moment; those that are gone do not matter.
 
         Nor do those that were never asked before: one that hangs must not keep others waiting.
@@ -110,7 +107,7 @@ class Workers:
             if address in self.there and address in self._desks:
                 _, desk = self._desks[address]
                 with contextlib.suppress(Exception), self._client.as_current():
-                    waiting.append(self._begun(desk.answer(task.__name__, text)))
+                    waiting.append(self._begun(desk.answer(method.__name__, sent())))
         concurrent.futures.wait(waiting, _TOLD_WITHIN_S)
 
     def leave(self) -> None:
@@ -121,7 +118,7 @@ class Workers:
         """Where a worker answers, without the scheduler: it would take longer than an answer."""
         if address not in self._desks:
             asked = {"workers": [address], "actor": True, "pure": False}
-            future = self._client.submit(worker.Desk, **asked)
+            future = self._client.submit(Desk, **asked)
             self._desks.setdefault(address, (future, self._awaited(future, address)))
         return self._desks[address][1]
 
@@ -156,7 +153,6 @@ class ClusterLanes:
 
     def __init__(self, workers: Workers, asked: Opening, kind: str = DEFAULT) -> None:
         self._workers, self._notice, self._kind = workers, asked.notice, kind
-        self._run = uuid.uuid4().hex
         self._is_closed = False
         self._changed = threading.Condition()
         self._used = dict.fromkeys(workers.there, 0)
@@ -166,7 +162,7 @@ class ClusterLanes:
             opened = self._open(asked)
         except BaseException:  # Ctrl-C, say
             self._is_closed = True
-            self._workers.tell(self._workers.there, worker.close_lanes, self._run)
+            self._workers.tell(self._workers.there, Desk.close_lanes)
             raise
         self.fingerprints: Mapping[str, Fingerprint] = next(iter(opened.values())).fingerprints
         """Those of all workers."""
@@ -183,11 +179,11 @@ class ClusterLanes:
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Ask each worker, as one may lack what others have."""
-        self._ask_all(worker.check, orders)
+        self._ask_all(Desk.check, orders)
 
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Each worker."""
-        self._ask_all(worker.start, orders)
+        self._ask_all(Desk.start, orders)
 
     def wait(self) -> None:
         """Workers wait themselves."""
@@ -199,9 +195,9 @@ class ClusterLanes:
 
         def measure(order: WorkOrder) -> Outcome:
             while (slot := held[0]) is not None:
-                asked = Orders(self._run, (for_a_worker(order),), slot.name)
+                asked = for_a_worker(order), slot.name
                 try:
-                    found = self._workers.ask(slot.address, worker.measure, asked, Measured)
+                    found = self._workers.ask(slot.address, Desk.measure, *asked)
                 except LostWorkerError:
                     self._lose(slot.address, order)
                 except UsageError as error:  # of the machine: a full disk, say
@@ -227,13 +223,12 @@ class ClusterLanes:
         found: dict[str, ChangedFiles] = {}
         for address in sorted(self._used):
             with contextlib.suppress(LostWorkerError, UsageError):
-                kind = dict[str, ChangedFiles]
-                found |= self._workers.ask(address, worker.changed_files, self._run, kind)
+                found |= self._workers.ask(address, Desk.changed_files)
         return found
 
     def machine(self) -> Machine:
         """What a core of one of them can do."""
-        return ask_any(self._workers, self._used, worker.machine, self._run, Machine)
+        return ask_any(self._workers, self._used, Desk.machine)
 
     def close(self) -> None:
         """End what runs for this run on each worker."""
@@ -243,7 +238,7 @@ class ClusterLanes:
             self._is_closed = True
             self._changed.notify_all()
         try:  # some that were lost may be there again
-            self._workers.tell(self._opened, worker.close_lanes, self._run)
+            self._workers.tell(self._opened, Desk.close_lanes)
         finally:  # whoever presses Ctrl-C again waits for none that hangs
             self._workers.leave()
 
@@ -257,7 +252,7 @@ class ClusterLanes:
                 "Leave out --callgrind-out, or --lanes.",
             )
         wanted = Wanted(
-            *(self._run, asked.engine, tuple(facts.build for facts in asked.facts)),
+            *(asked.engine, tuple(facts.build for facts in asked.facts)),
             attrs.evolve(asked.profile, keeps_servers=False),
             _TIMEOUT_S,
             asked.jobs,
@@ -287,25 +282,27 @@ class ClusterLanes:
             raise next(iter(errors.values()))
         for address, error in errors.items():
             self._notice(f"{address} is not used: {error}")
-        self._workers.tell(errors, worker.close_lanes, self._run)
+        self._workers.tell(errors, Desk.close_lanes)
         return {at: answer for at, answer in found.items() if not isinstance(answer, UsageError)}
 
-    def _ask_all(self, task: Callable[[str], str], orders: Sequence[WorkOrder]) -> None:
-        message, used = Orders(self._run, _samples(orders)), sorted(self._used)
+    def _ask_all(
+        self, method: Callable[[Desk, tuple[WorkOrder, ...]], bool], orders: Sequence[WorkOrder]
+    ) -> None:
+        samples, used = _samples(orders), sorted(self._used)
         if not used:
             return  # `lane` says so
-        found = self._each(used, lambda address: self._workers.ask(address, task, message, bool))
+        found = self._each(used, lambda address: self._workers.ask(address, method, samples))
         with self._changed:
             self._used = {at: widest for at, widest in self._used.items() if at in found}
 
     def _open_one(self, wanted: Wanted, address: str) -> Opened:
-        theirs = self._workers.ask(address, worker.hello, "", Hello)
+        theirs = self._workers.ask(address, Desk.hello)
         if theirs != (ours := Hello(__version__, counting_digest())):
             message = f"{address} has version {theirs.version}, and this is {ours.version}"
             if theirs.version == ours.version:
                 message = f"{address} has other code of version {theirs.version}"
             raise UsageError(message, _SAME_PROGRAM)
-        return self._workers.ask(address, worker.open_lanes, wanted, Opened)
+        return self._workers.ask(address, Desk.open_lanes, wanted)
 
     def _of_one_kind(self, opened: Mapping[str, Opened]) -> dict[str, Opened]:
         """Those with the fingerprints that most have; the others are said, and closed.
@@ -332,7 +329,7 @@ class ClusterLanes:
                 f"{address} is not used: its counts would not be comparable with those of most "
                 f"workers, as it has {', '.join(differing)}"
             )
-        self._workers.tell(others, worker.close_lanes, self._run)
+        self._workers.tell(others, Desk.close_lanes)
         return {address: found for address, found in opened.items() if address not in others}
 
     # Slots
@@ -366,7 +363,7 @@ class ClusterLanes:
         what, why = ("is gone", "") if error is None else ("cannot go on", f": {error}")
         self._notice(f"{address} {what}; {order.title} and its other cases go to others{why}")
         if error is not None:
-            self._workers.tell([address], worker.close_lanes, self._run)
+            self._workers.tell([address], Desk.close_lanes)
 
     def _keep_up(self) -> None:
         """See which workers are there, and let them hear of this controller."""
@@ -375,7 +372,7 @@ class ClusterLanes:
                 return
             self._workers.look()
             if number % _HEARD_EVERY == 0:
-                self._workers.tell(tuple(self._used), worker.hear, self._run)
+                self._workers.tell(tuple(self._used), Desk.hear)
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closed, _LOOK_UP_S)
 
@@ -383,9 +380,8 @@ class ClusterLanes:
 def ask_any(
     workers: Workers,
     addresses: Iterable[str],
-    task: Callable[[str], str],
-    message: Any,
-    kind: type[T],
+    method: Callable[[Desk, *Arguments], T],
+    *arguments: *Arguments,
 ) -> T:
     """What the first of these workers finds.
 
@@ -395,7 +391,7 @@ def ask_any(
     reason: UsageError | None = None
     for address in sorted(addresses):
         try:
-            return workers.ask(address, task, message, kind)
+            return workers.ask(address, method, *arguments)
         except UsageError as error:  # another one may have what this one lacks
             reason = reason or error
         except LostWorkerError:
@@ -450,7 +446,7 @@ def lanes_of(lanes: str) -> LanesEntry:
 
 def _probe(lanes: str, build: Build, timeout_s: float) -> BuildFacts:
     workers = Workers(connected(lanes))
-    return ask_any(workers, workers.there, worker.probe, Asked(build, timeout_s), BuildFacts)
+    return ask_any(workers, workers.there, Desk.probe, build, timeout_s)
 
 
 def _open(lanes: str, asked: Opening) -> ClusterLanes:

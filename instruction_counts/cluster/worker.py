@@ -1,23 +1,22 @@
 """What Dask's workers run: lanes of their machine, for a controller elsewhere.
 
-Each task takes a text and returns one. Lanes stay open from `open_lanes` to `close_lanes`, or
-until nothing was heard of their controller for some minutes.
+A controller calls methods of a `Desk` on each worker. Lanes stay open from `Desk.open_lanes` to
+`Desk.close_lanes`, or until nothing was heard of their controller for some minutes.
 
-Messages in both directions are values as JSON, and nothing is pickled.
+Arguments and what is returned are values as JSON, and nothing is pickled.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import attrs
 
@@ -49,19 +48,9 @@ class Hello:
 
 
 @attrs.frozen
-class Asked:
-    """A build to find out about."""
-
-    build: Build
-    timeout_s: float
-
-
-@attrs.frozen
 class Wanted:
     """The lanes of a run."""
 
-    run: str
-    """Names them; no two are alike."""
     engine: str
     builds: tuple[Build, ...]
     profile: Profile
@@ -86,16 +75,6 @@ class Opened:
 
 
 @attrs.frozen
-class Orders:
-    """Orders for the lanes of a run."""
-
-    run: str
-    orders: tuple[WorkOrder, ...]
-    slot: str = ""
-    """Which of its lanes measures; it keeps its cores while orders of the same case follow."""
-
-
-@attrs.frozen
 class Measured:
     """What became of an order."""
 
@@ -116,20 +95,22 @@ class Answer:
     is_of_build: bool = False
 
 
-def refusal(error: UsageError) -> Answer:
-    """The answer that says why there is no value."""
-    return Answer("", error.message, error.remedy, isinstance(error, BuildError))
+def sent(*values: Any) -> str:
+    """The arguments of a method of a desk, as text."""
+    return dumps([*map(dumps, values)])
 
 
-def value_of(answer: Answer, kind: type[T]) -> T:
-    """The value of an answer.
+def received(answer: str, method: Callable[..., T]) -> T:
+    """What a method of a desk returned, by the text of its answer.
 
     Raises:
-        BuildError, UsageError: there is none.
+        BuildError, UsageError: why it returned nothing.
     """
-    if answer.error:
-        raise (BuildError if answer.is_of_build else UsageError)(answer.error, answer.remedy)
-    return loads(answer.value, kind)
+    found = loads(answer, Answer)
+    if found.error:
+        raise (BuildError if found.is_of_build else UsageError)(found.error, found.remedy)
+    value: T = loads(found.value, get_type_hints(method)["return"])
+    return value
 
 
 def for_a_worker(order: WorkOrder) -> WorkOrder:
@@ -207,8 +188,15 @@ class _Run:
             self._notices.append,
         )
         self.lanes = kind.open(asked)
-        self.silent_s, self.heard_at = wanted.silent_s, time.monotonic()
-        """When the controller was there, and for how long it may be silent."""
+        self.heard_at = time.monotonic()
+        """When the controller was there."""
+        watch = threading.Thread(target=self._watch, args=(wanted.silent_s,), daemon=True)
+        watch.start()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it measures nothing any more."""
+        return self._closed.is_set()
 
     def slot(self, name: str) -> _Slot:
         """The lane of that name."""
@@ -233,147 +221,105 @@ class _Run:
 
     def close(self) -> None:
         """End all of its processes."""
-        self._closed.set()
-        self.lanes.close()
+        if not self.is_closed:
+            self._closed.set()
+            self.lanes.close()
 
-
-_RUNS: dict[str, _Run] = {}
-_LOCK = threading.Lock()
-
-
-def _run(name: str) -> _Run:
-    with _LOCK:
-        run = _RUNS.get(name)
-    if run is None:
-        raise UsageError("this worker has closed the lanes of this run", "Measure again.")
-    run.heard_at = time.monotonic()
-    return run
-
-
-_TASKS: dict[str, Callable[[str], str]] = {}
-"""What a controller can ask for, by name."""
-
-
-def _answering(function: Callable[[str], Any]) -> Callable[[str], str]:
-    """A task, with its value as an answer: no exception goes through Dask, which pickles them."""
-
-    @functools.wraps(function)
-    def answer(text: str) -> str:
-        try:
-            return dumps(Answer(dumps(function(text))))
-        except UsageError as error:
-            return dumps(refusal(error))
-        except Exception as error:  # noqa: BLE001 - reported where somebody reads it
-            _LOG.exception("%s failed", function.__name__)
-            what = f"a worker failed: {type(error).__name__}: {error}"
-            fault = UsageError(what, "Its log says where.")
-            return dumps(refusal(shortage(error) or fault))
-
-    _TASKS[function.__name__] = answer
-    return answer
-
-
-@_answering
-def hello(_: str) -> Hello:
-    """Which program this is."""
-    return Hello(__version__, counting_digest())
-
-
-@_answering
-def probe(text: str) -> BuildFacts:
-    """What a build is, here."""
-    asked = loads(text, Asked)
-    return lanes_named(DEFAULT).probe(asked.build, asked.timeout_s)
-
-
-@_answering
-def open_lanes(text: str) -> Opened:
-    """Open the lanes of a run."""
-    wanted = loads(text, Wanted)
-    run = _Run(wanted)
-    with _LOCK:
-        is_first, _RUNS[wanted.run] = not _RUNS, run
-    if is_first:
-        threading.Thread(target=_close_what_is_forgotten, daemon=True).start()
-    fingerprints = dict(run.lanes.fingerprints)
-    return Opened(run.lanes.number, run.lanes.widest, fingerprints)
-
-
-@_answering
-def check(text: str) -> bool:
-    """Find out whether orders can be carried out."""
-    asked = loads(text, Orders)
-    _run(asked.run).lanes.check(asked.orders)
-    return True
-
-
-@_answering
-def start(text: str) -> bool:
-    """Begin to get ready for orders."""
-    asked = loads(text, Orders)
-    _run(asked.run).lanes.start(asked.orders)
-    return True
-
-
-@_answering
-def measure(text: str) -> Measured:
-    """Measure an order, and tell what is new."""
-    asked = loads(text, Orders)
-    run = _run(asked.run)
-    (order,) = asked.orders
-    outcome = run.slot(asked.slot).measure(order)
-    return Measured(outcome, run.news(), run.notices())
-
-
-@_answering
-def machine(text: str) -> Machine:
-    """What one core can do."""
-    return _run(text).lanes.machine()
-
-
-@_answering
-def changed_files(text: str) -> dict[str, ChangedFiles]:
-    """Files of the builds that changed since they were probed here, by the name of the build."""
-    return _run(text).lanes.changed_files()
-
-
-@_answering
-def hear(text: str) -> bool:
-    """The controller is there."""
-    return bool(_run(text))
-
-
-@_answering
-def close_lanes(text: str) -> bool:
-    """End all processes of a run; whether there were any."""
-    with _LOCK:
-        run = _RUNS.pop(text, None)
-    if run is not None:
-        run.close()
-    return run is not None
-
-
-def _close_what_is_forgotten() -> None:
-    """Ends with the last run."""
-    while True:
-        time.sleep(_LOOK_UP_S)
-        with _LOCK:
-            if not _RUNS:
-                return
-            known = dict(_RUNS)
-        for name, run in known.items():
-            if time.monotonic() > run.heard_at + run.silent_s:
-                close_lanes(name)
+    def _watch(self, silent_s: float) -> None:
+        """Close it when nothing was heard of the controller for so long."""
+        while not self._closed.wait(_LOOK_UP_S):
+            if time.monotonic() > self.heard_at + silent_s:
+                self.close()
 
 
 class Desk:
-    """Where a controller's texts arrive, as an actor of Dask: without its scheduler, at once."""
+    """Where what a controller asks arrives, as an actor of Dask: without its scheduler, at once."""
 
-    async def answer(self, task: str, text: str) -> str:
-        """What a task answers."""
-        function, answer = _TASKS[task], Future[str]()
+    def __init__(self) -> None:
+        self._run: _Run | None = None
+
+    async def answer(self, name: str, arguments: str) -> str:
+        """What the method of that name answers."""
+        answer = Future[str]()
         answer.set_running_or_notify_cancel()
+
+        def work() -> None:
+            answer.set_result(self.answered(name, arguments))
+
         # A worker that ends, as one that was cut off does, waits for no case: servers end with it.
-        thread = threading.Thread(target=lambda: answer.set_result(function(text)), daemon=True)
-        thread.start()
+        threading.Thread(target=work, daemon=True).start()
         return await asyncio.wrap_future(answer)
+
+    def answered(self, name: str, arguments: str) -> str:
+        """The same, in this thread: no exception goes through Dask, which pickles them."""
+        try:
+            method = getattr(self, name)
+            *kinds, _ = get_type_hints(method).values()
+            texts = zip(loads(arguments, list[str]), kinds, strict=True)
+            return dumps(Answer(dumps(method(*(loads(text, kind) for text, kind in texts)))))
+        except UsageError as error:
+            told = error
+        except Exception as error:  # noqa: BLE001 - reported where somebody reads it
+            _LOG.exception("%s failed", name)
+            what = f"a worker failed: {type(error).__name__}: {error}"
+            told = shortage(error) or UsageError(what, "Its log says where.")
+        return dumps(Answer("", told.message, told.remedy, isinstance(told, BuildError)))
+
+    # What can be asked
+
+    def hello(self) -> Hello:
+        """Which program this is."""
+        return Hello(__version__, counting_digest())
+
+    def probe(self, build: Build, timeout_s: float) -> BuildFacts:
+        """What a build is, here."""
+        return lanes_named(DEFAULT).probe(build, timeout_s)
+
+    def open_lanes(self, wanted: Wanted) -> Opened:
+        """Open the lanes of a run."""
+        self._run = run = _Run(wanted)
+        return Opened(run.lanes.number, run.lanes.widest, dict(run.lanes.fingerprints))
+
+    def check(self, orders: tuple[WorkOrder, ...]) -> bool:
+        """Find out whether orders can be carried out."""
+        self._running().lanes.check(orders)
+        return True
+
+    def start(self, orders: tuple[WorkOrder, ...]) -> bool:
+        """Begin to get ready for orders."""
+        self._running().lanes.start(orders)
+        return True
+
+    def measure(self, order: WorkOrder, slot: str) -> Measured:
+        """Measure an order, and tell what is new.
+
+        The lane that ``slot`` names keeps its cores while orders of the same case follow.
+        """
+        run = self._running()
+        outcome = run.slot(slot).measure(order)
+        return Measured(outcome, run.news(), run.notices())
+
+    def machine(self) -> Machine:
+        """What one core can do."""
+        return self._running().lanes.machine()
+
+    def changed_files(self) -> dict[str, ChangedFiles]:
+        """Files of the builds that changed since they were probed here, by the name of a build."""
+        return self._running().lanes.changed_files()
+
+    def hear(self) -> bool:
+        """The controller is there."""
+        return bool(self._running())
+
+    def close_lanes(self) -> bool:
+        """End all processes of a run; whether there were any."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+        return run is not None
+
+    def _running(self) -> _Run:
+        if self._run is None or self._run.is_closed:
+            raise UsageError("this worker has closed the lanes of this run", "Measure again.")
+        self._run.heard_at = time.monotonic()
+        return self._run

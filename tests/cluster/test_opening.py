@@ -13,17 +13,15 @@ import attrs
 import pytest
 
 from instruction_counts import __version__
-from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.cluster import worker
 from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError, Workers, ask_any
-from instruction_counts.cluster.worker import Answer, Hello, Measured, Opened
+from instruction_counts.cluster.worker import Answer, Desk, Hello, Measured, Opened
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Opening
 from instruction_counts.storage.json_files import dumps
 from instruction_counts.system.worker_tasks import counting_digest
-from tests.fakes import FACTS, FINGERPRINT, make_order
+from tests.fakes import BUILD, FACTS, FINGERPRINT, make_order
 from tests.waiting import comes_true
 
 SAME = Hello(__version__, counting_digest())
@@ -185,9 +183,9 @@ def test_a_question_is_asked_of_all_workers_until_one_answers() -> None:
     workers = Scripted({"a": {"probe": nowhere}, "b": {"probe": FACTS}})
     none = Scripted({"a": {"probe": nowhere}, "b": {"probe": elsewhere}, "c": {"probe": gone}})
 
-    assert FACTS is ask_any(workers, "ab", worker.probe, "", BuildFacts)
+    assert FACTS is ask_any(workers, "ab", Desk.probe, BUILD, 1.0)
     with pytest.raises(BuildError, match="no such build on a"):
-        ask_any(none, "abc", worker.probe, "", BuildFacts)
+        ask_any(none, "abc", Desk.probe, BUILD, 1.0)
 
 
 def test_files_of_callgrind_cannot_be_asked_for() -> None:
@@ -250,9 +248,9 @@ def test_a_worker_that_hangs_before_it_answers_keeps_none_from_others() -> None:
     client = Silent(SimpleNamespace(asyncio_loop=loop))
     workers = Workers(client)
     with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(workers.ask, "hung", worker.hello, "", Hello)
-        assert SAME == workers.ask("good", worker.hello, "", Hello)
-        workers.tell(["good", "hung"], worker.hear, "a run")
+        asked = thread.submit(workers.ask, "hung", Desk.hello)
+        assert SAME == workers.ask("good", Desk.hello)
+        workers.tell(["good", "hung"], Desk.hear)
         workers.leave()
         with pytest.raises(LostWorkerError):
             asked.result()

@@ -4,20 +4,19 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import attrs
 import pytest
 
-from instruction_counts.cluster import worker
 from instruction_counts.cluster.worker import (
-    Answer,
+    Desk,
     Measured,
-    Opened,
-    Orders,
     Wanted,
+    _Slot,
     for_a_worker,
-    value_of,
+    received,
+    sent,
 )
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
@@ -32,29 +31,36 @@ from tests.fakes import make_order
 from tests.waiting import comes_true
 
 BUILD = Build("default", sys.executable)
-WANTED = Wanted("a run", "slow", (BUILD,), Profile(), 600.0, jobs=1)
+WANTED = Wanted("slow", (BUILD,), Profile(), 600.0, jobs=1)
 
 
-@pytest.fixture(autouse=True)
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One that runs nothing; no lanes stay open."""
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """One whose engine runs nothing; its lanes do not stay open."""
     monkeypatch.setenv(slow_engine.NOTED, str(tmp_path / "noted"))
     register(slow_engine.ENGINE)
-    yield
-    worker.close_lanes(WANTED.run)
+    found = Desk()
+    yield found
+    found.close_lanes()
     unregister(slow_engine.ENGINE)
 
 
-def measured(order: WorkOrder) -> Answer:
-    """What the lanes of the run answer."""
-    return loads(worker.measure(dumps(Orders(WANTED.run, (order,), "0"))), Answer)
+def asked(desk: Desk, method: Any, *arguments: object) -> Any:
+    """What a controller is told."""
+    return received(desk.answered(method.__name__, sent(*arguments)), method)
 
 
-def test_an_order_is_measured_on_lanes_that_were_opened() -> None:
+def measured(desk: Desk, order: WorkOrder) -> Measured:
+    """What becomes of an order."""
+    found: Measured = asked(desk, Desk.measure, order, "0")
+    return found
+
+
+def test_an_order_is_measured_on_lanes_that_were_opened(desk: Desk) -> None:
     """What is known of builds comes with the first outcome, as it may be known only then."""
-    opened = value_of(loads(worker.open_lanes(dumps(WANTED)), Answer), Opened)
+    opened = asked(desk, Desk.open_lanes, WANTED)
     order = attrs.evolve(make_order("add"), build=BUILD)
-    first, second = (value_of(measured(order), Measured) for _ in range(2))
+    first, second = (measured(desk, order) for _ in range(2))
 
     assert 1 == opened.number
     assert {"default"} == set(opened.fingerprints) == set(first.fingerprints or ())
@@ -62,37 +68,35 @@ def test_an_order_is_measured_on_lanes_that_were_opened() -> None:
     assert first.outcome == second.outcome
 
 
-def test_lanes_end_when_their_controller_is_not_heard_of() -> None:
+def test_lanes_end_when_their_controller_is_not_heard_of(desk: Desk, tmp_path: Path) -> None:
     """One that was killed says nothing, and no server stays behind."""
-    worker.open_lanes(dumps(attrs.evolve(WANTED, silent_s=0.1)))
+    asked(desk, Desk.open_lanes, attrs.evolve(WANTED, silent_s=0.1))
 
-    assert comes_true(lambda: not worker._RUNS)
-    assert "this worker has closed the lanes of this run" == measured(make_order("add")).error
+    assert comes_true((tmp_path / "noted.closed").exists)
+    with pytest.raises(UsageError, match="this worker has closed the lanes of this run"):
+        measured(desk, make_order("add"))
 
 
-def test_what_goes_wrong_is_told_with_the_remedy() -> None:
+def test_what_goes_wrong_is_told_with_the_remedy(desk: Desk) -> None:
     """No exception crosses the network, as Dask would pickle it."""
     nowhere = attrs.evolve(WANTED, builds=(Build("b", "/nowhere/python"),))
-    answer = loads(worker.open_lanes(dumps(nowhere)), Answer)
 
     with pytest.raises(BuildError, match="/nowhere/python"):
-        value_of(answer, Opened)
+        asked(desk, Desk.open_lanes, nowhere)
     with pytest.raises(UsageError, match="a worker failed"):
-        value_of(loads(worker.measure("no JSON"), Answer), Measured)
+        received(desk.answered("measure", "no JSON"), Desk.measure)
 
 
 @pytest.mark.faults
 def test_what_its_machine_is_short_of_is_told_with_the_remedy(
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The case can go to another one, where the disk is not full."""
-    worker.open_lanes(dumps(WANTED))
+    asked(desk, Desk.open_lanes, WANTED)
     with monkeypatch.context() as patch:
         patch.setenv(slow_engine.NOTED, "/dev/full")
-        answer = measured(attrs.evolve(make_order("add"), build=BUILD))
-
-    with pytest.raises(UsageError, match=r"^No space left on device\n  Free some space there"):
-        value_of(answer, Measured)
+        with pytest.raises(UsageError, match=r"^No space left on device\n  Free some space there"):
+            measured(desk, attrs.evolve(make_order("add"), build=BUILD))
 
 
 class NoCores:
@@ -109,7 +113,7 @@ class NoCores:
 def test_a_lane_that_cannot_be_had_is_told_too() -> None:
     """Whoever waits for the outcome would wait for ever."""
     is_closed = threading.Event()
-    slot = worker._Slot(cast("Lanes", NoCores()), is_closed.is_set)
+    slot = _Slot(cast("Lanes", NoCores()), is_closed.is_set)
     try:
         for _ in range(2):
             with pytest.raises(OSError, match="Too many open files"):
