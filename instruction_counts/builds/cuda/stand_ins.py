@@ -3,19 +3,22 @@
 They are loaded into measured processes before torch is: a library that is there satisfies whoever
 needs one of its name, wherever another lies. The installation stays as it is. A function that
 nobody wrote by hand gives up; each library can also tell what it is asked for (`stand_in_listen`).
+Which libraries torch needs, and which functions of each, is read from its own.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
 import re
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
 from instruction_counts.builds.compilers import first_line
-from instruction_counts.builds.cuda.needs import Library, needed_libraries
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.worker_process import NO_STAND_IN
@@ -27,6 +30,7 @@ GENERATION = "13"
 """Of CUDA: what is handed over as a structure is laid out as in this one."""
 
 _TIMEOUT_S = 120.0
+_REPAIR = "Repair the C compiler, or name another one with CC."
 
 NATIVE = Path(__file__).with_name("native")
 
@@ -36,6 +40,22 @@ _OTHERS = Path(__file__).with_name("others.c")
 
 DEVICE = Path(__file__).with_name("h100.h")
 """What torch asks of a device, and decides by."""
+
+
+@attrs.frozen
+class Library:
+    """A library that torch's need."""
+
+    soname: str
+    functions: tuple[str, ...]
+    """Sorted."""
+    version: str = ""
+    """That of its symbols; empty where they have none."""
+
+    @property
+    def stem(self) -> str:
+        """Its name without versions: ``libcudart``."""
+        return self.soname.partition(".so")[0]
 
 
 @attrs.frozen
@@ -106,6 +126,90 @@ def _numbers(version: str, count: int) -> tuple[int, ...]:
     return tuple((found + [0] * count)[:count])
 
 
+# What torch needs
+
+_CUDA = re.compile(r"lib(cu|nv|nccl)\w*\.so[.\d]*")
+"""The names of CUDA's libraries."""
+
+_UNVERSIONED = {
+    "nccl": "libnccl.so",
+    "nvshmem": "libnvshmem_host.so",
+    "cuFile": "libcufile.so",
+    "cusparseLt": "libcusparseLt.so",
+}
+"""Where functions are whose symbols have no version, by how their names begin; others, beginning
+with ``cu`` and a capital letter, are in the driver."""
+
+DRIVER, MANAGEMENT = "libcuda.so.1", "libnvidia-ml.so.1"
+_LOOKED_UP = {
+    DRIVER: re.compile(rb"\0(cu(?!BLAS)[A-Z][a-z]\w{2,60})(?=\0)", re.ASCII),
+    MANAGEMENT: re.compile(rb"\0(nvml[A-Z]\w{2,60})(?=\0)", re.ASCII),
+}
+"""Libraries that torch opens while it runs, and names of functions that it looks up there."""
+
+_LOOKING_UP = "libc10_cuda.so"
+
+
+def needed_libraries(folder: Path) -> tuple[Library, ...]:
+    """CUDA's libraries that those of torch in ``folder`` need, sorted; none of a CPU build.
+
+    Raises:
+        BuildError: ``nm`` or ``readelf`` is missing, or fails.
+    """
+    paths = sorted(folder.glob("lib*.so"))
+    if not paths:
+        return ()
+    sonames = {
+        name[0]
+        for line in _printed_about(paths, "readelf", "--dynamic", "--wide")
+        if "(NEEDED)" in line and (name := _CUDA.search(line))
+    }
+    functions: dict[str, set[str]] = {soname: set() for soname in sorted(sonames)}
+    versions: dict[str, str] = {}
+    for symbol, version in _undefined(paths):
+        soname = _library_of(symbol, version, sonames)
+        if soname:
+            functions[soname].add(symbol)
+            versions[soname] = version or versions.get(soname, "")
+    if not functions:
+        return ()
+    for soname, names in _looked_up(folder / _LOOKING_UP).items():
+        functions.setdefault(soname, set()).update(names)
+    return tuple(
+        Library(soname, tuple(sorted(functions[soname])), versions.get(soname, ""))
+        for soname in sorted(functions)
+    )
+
+
+def _library_of(symbol: str, version: str, sonames: Iterable[str]) -> str:
+    """Which of ``sonames`` has a symbol; empty where none of CUDA's does."""
+    if version in sonames:
+        return version
+    prefixes = (name for start, name in _UNVERSIONED.items() if symbol.startswith(start))
+    is_of_driver = not version and re.match(r"cu[A-Z]", symbol)
+    stem = next(prefixes, "libcuda.so" if is_of_driver else "")
+    return next((name for name in sonames if stem and name.startswith(f"{stem}.")), "")
+
+
+def _undefined(paths: list[Path]) -> Iterator[tuple[str, str]]:
+    """Each symbol that is not defined in a library itself, and its version."""
+    for line in _printed_about(paths, "nm", "--dynamic", "--undefined-only"):
+        kind, _, name = line.strip().partition(" ")
+        if kind in {"U", "w"}:
+            symbol, _, version = name.partition("@")
+            yield symbol, version
+
+
+def _looked_up(path: Path) -> Mapping[str, set[str]]:
+    if not path.is_file():
+        return {}
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return {
+            soname: {name.decode() for name in pattern.findall(data)}
+            for soname, pattern in _LOOKED_UP.items()
+        }
+
+
 # As they are made for a build
 
 
@@ -152,7 +256,8 @@ def stand_ins(
         write(folder, shared)
         for library in libraries:
             write(folder / library.stem, files[library])
-            _run(commands[library], folder / library.stem)
+            failing = f"the stand-in for {library.stem} cannot be compiled"
+            _printed(commands[library], failing, _REPAIR, folder / library.stem)
 
     entry = cache.entry(KIND, key, build)
     paths = tuple(entry / library.soname for library in libraries)
@@ -166,23 +271,36 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _run(arguments: list[str], folder: Path) -> None:
+def _printed_about(files: list[Path], program: str, *options: str) -> Sequence[str]:
+    """The lines that a program of the binutils prints about torch's libraries."""
+    path = shutil.which(program)
+    if path is None:
+        raise BuildError(
+            f"{program} is not installed: it tells what torch needs from CUDA",
+            "apt-get install binutils",
+        )
+    failing = f"{program} cannot read torch's libraries"
+    return _printed([path, *options, *files], failing).splitlines()
+
+
+def _printed(
+    command: Sequence[str | Path], failing: str, remedy: str = "", folder: Path | None = None
+) -> str:
+    """What a command prints that is run in ``folder``; where it fails, an error says why."""
     try:
-        subprocess.run(
-            arguments,
+        done = subprocess.run(
+            command,
             cwd=folder,
+            env={**os.environ, "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             text=True,
             errors="replace",
             check=True,
             timeout=_TIMEOUT_S,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stdout", "") or str(error)).strip().splitlines()
+        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         why = next((line for line in said if "error" in line), said[-1])
-        raise BuildError(
-            f"the stand-in for {folder.name} cannot be compiled: {why}",
-            "Repair the C compiler, or name another one with CC.",
-        ) from error
+        raise BuildError(f"{failing}: {why}", remedy) from error
+    return done.stdout

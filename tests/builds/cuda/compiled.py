@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from instruction_counts.builds.cuda.needs import Library
 from instruction_counts.builds.cuda.stand_ins import (
     DEVICE,
+    Library,
     Versions,
     command,
     headers,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.builds.cuda.needs import Library
+from instruction_counts.builds.cuda.stand_ins import Library
 from tests.builds.cuda.compiled import compiled
 from tests.engines.compiled_c import NEEDS_GCC
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.builds.cuda.needs import Library
 from instruction_counts.builds.cuda.stand_ins import (
     DEVICE,
     NATIVE,
+    Library,
     StandIns,
     Versions,
     identity,
+    needed_libraries,
     stand_ins,
 )
 from instruction_counts.builds.inquiry import inquire
@@ -22,7 +23,7 @@ from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import NO_STAND_IN, ending
 from tests.builds.cuda.compiled import compiled
 from tests.builds.cuda.fake_torch import make_fake_torch
-from tests.engines.compiled_c import GCC, NEEDS_GCC
+from tests.engines.compiled_c import GCC, NEEDS_GCC, compile_c
 from tests.process import called
 
 pytestmark = NEEDS_GCC
@@ -58,6 +59,36 @@ def calling(function: str, libraries: Path, made: StandIns) -> subprocess.Comple
     """A process that calls a function of torch with the stand-ins in place."""
     command = [sys.executable, "-c", CALL, function, str(libraries / "libtorch_cuda.so")]
     return called([*command, *map(str, made.paths)])
+
+
+def test_each_library_has_the_functions_that_torch_calls(libraries: Path) -> None:
+    """By the version of a symbol or by its name, and what is only looked up while torch runs."""
+    expected = (
+        Library("libcuda.so.1", ("cuMemCreate",)),
+        Library("libcudart.so.13", ("cudaGetDeviceCount", "cudaUnheardOf"), "libcudart.so.13"),
+        Library("libnccl.so.2", ("ncclSend",)),
+        Library("libnvidia-ml.so.1", ("nvmlInit_v2",)),
+    )
+
+    assert expected == needed_libraries(libraries)
+
+
+def test_a_cpu_build_needs_none(tmp_path: Path) -> None:
+    """Its libraries need those of the system alone; no program is asked about no file."""
+    assert () == needed_libraries(tmp_path)
+    source = tmp_path / "torch.c"
+    source.write_text("int zero(void) { return 0; }", encoding="utf-8")
+    compile_c("-shared", "-fPIC", "-o", tmp_path / "libtorch.so", source)
+
+    assert () == needed_libraries(tmp_path)
+
+
+def test_a_damaged_library_is_an_error_that_names_it(tmp_path: Path) -> None:
+    """A copy that was cut off, say."""
+    (tmp_path / "libtorch.so").write_bytes(b"no library")
+
+    with pytest.raises(BuildError, match=r"libtorch\.so"):
+        needed_libraries(tmp_path)
 
 
 def test_torch_gets_the_answers_of_the_stand_ins(libraries: Path, made: StandIns) -> None:
