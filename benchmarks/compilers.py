@@ -30,7 +30,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.headers import HEADERS
-from instruction_counts.engines.cpp.source import PRELUDES, CppSource, candidates
+from instruction_counts.engines.cpp.source import PRELUDES, CppSource, Prelude, candidates
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD, load_cases
 from instruction_counts.system.cache import VARIABLE, Cache
@@ -56,11 +56,11 @@ def main() -> None:
         CONSOLE.print(_counted(chosen))
 
 
-def _header_of(case: Case) -> str:
-    return candidates(CppSource.of(case), PRELUDES)[0].name
+def _header_of(case: Case) -> Prelude:
+    return candidates(CppSource.of(case), PRELUDES)[0]
 
 
-def _compiled(name: str, cases: Sequence[Case], headers: Counter[str]) -> Table:
+def _compiled(name: str, cases: Sequence[Case], headers: Counter[Prelude]) -> Table:
     facts = MeasurementSettings(compiler=name).probe(default_build())
     compiler = Compiler(facts, Cache(), environment(facts.build))
     table = Table("header", "header (s)", "MB", "case (s, median)", "cases", "all (s)")
@@ -68,13 +68,13 @@ def _compiled(name: str, cases: Sequence[Case], headers: Counter[str]) -> Table:
     for header, number in headers.items():
         sources = [CppSource.of(case) for case in cases if _header_of(case) == header]
         before = _megabytes()
-        header_s = _seconds(lambda: compiler.precompile(sources[:1], ()))  # noqa: B023 - called now
+        header_s = _seconds(lambda: compiler.header(header, ()))  # noqa: B023 - called now
         took_s = [_seconds(lambda: compiler.case(source)) for source in sources]  # noqa: B023
         case_s = statistics.median(took_s)
         all_s = header_s + number * case_s
         total_s += all_s
         figures = f"{header_s:.1f}", f"{_megabytes() - before:.0f}", f"{case_s:.2f}"
-        table.add_row(header, *figures, str(number), f"{all_s:.0f}")
+        table.add_row(header.name, *figures, str(number), f"{all_s:.0f}")
     table.add_row("all", "", "", "", str(headers.total()), f"{total_s:.0f}")
     return table
 

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -92,19 +92,13 @@ class Compiler:
         return entry / "case.so"
 
     def compile_ahead(self, sources: Sequence[CppSource], lend: Lend) -> None:
-        """Compile before a lane asks, on a core from ``lend``: the headers, then case after case.
+        """Compile case after case before a lane asks, each on a core from ``lend``.
 
         The core goes back after each case, so that lanes have their turns. What does not compile is
         tried again by the lane that needs it, which reports it.
         """
-        missing: list[CppSource] = []
-        # A lane that has the core meanwhile would mostly wait for a server that starts.
-        with contextlib.suppress(CompileError), lend(lambda: self.is_closed) as cores:
-            if cores:
-                missing += [source for source in sources if not self.has(source)]
-                self.precompile(missing, cores)
-        for source in missing:
-            if self.has(source):  # a lane was faster
+        for source in sources:
+            if self.has(source):  # a lane may have been faster
                 continue
             with contextlib.suppress(CompileError), lend(lambda: self.is_closed) as cores:
                 if not cores:
@@ -114,16 +108,6 @@ class Compiler:
     def has(self, source: CppSource) -> bool:
         """Whether ``source`` need not be compiled."""
         return self.cache.find(_CASES, self._case_key(source), _is_current) is not None
-
-    def precompile(self, sources: Iterable[CppSource], cores: tuple[int, ...]) -> None:
-        """Make the headers that ``sources`` are most likely compiled with.
-
-        Raises:
-            CompileError: the compiler was closed, or ends for other reasons than the headers.
-        """
-        first = (candidates(source, self._preludes)[0] for source in sources)
-        for prelude in dict.fromkeys(first):
-            self._header(prelude, cores)
 
     def native(self, name: str) -> Path:
         """The library of ``native/NAME.c``, for this machine.
@@ -241,7 +225,7 @@ class Compiler:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
             # Relative names and a folder of its own: no path of ours gets into the result.
             command = [self._compiler.path, *self._flags]
-            command += [*self._trusting, "-include", self._header(prelude, cores)]
+            command += [*self._trusting, "-include", self.header(prelude, cores)]
             command += ["-MD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
             code, output = self._commands.run(command, folder, cores)
             if code == 0:
@@ -262,7 +246,7 @@ class Compiler:
             if path.name not in {"about.json", "case.cpp", "case.so", "prelude.hpp"}:
                 path.unlink()
 
-    def _header(self, prelude: Prelude, cores: tuple[int, ...]) -> str:
+    def header(self, prelude: Prelude, cores: tuple[int, ...]) -> str:
         """A header beside which it lies precompiled; else, and slowly, the text beside the case.
 
         Compilers take the text where what is precompiled does not suit them.

@@ -1,7 +1,7 @@
 """Compiling before a lane asks for it."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
@@ -12,7 +12,6 @@ from instruction_counts.system.cache import Cache
 from tests.fakes import FACTS
 
 SOURCES = [CppSource("", "", stmt) for stmt in ("a;", "b;", "broken;", "c;")]
-HEADERS = "headers of "
 
 
 class Recording(Compiler):
@@ -25,10 +24,6 @@ class Recording(Compiler):
     def has(self, source: CppSource) -> bool:
         """Whether it was compiled."""
         return source.stmt in self.known
-
-    def precompile(self, sources: Iterable[CppSource], cores: tuple[int, ...]) -> None:
-        """Note them."""
-        self.asked.append((HEADERS + " ".join(source.stmt for source in sources), cores))
 
     def case(self, source: CppSource, cores: tuple[int, ...] = ()) -> Path:
         """Note it; what is broken does not compile."""
@@ -45,13 +40,12 @@ def core(is_late: Callable[[], bool]) -> Iterator[tuple[int, ...]]:
     yield () if is_late() else (7,)
 
 
-def test_headers_come_first_and_each_case_on_a_core(tmp_path: Path) -> None:
+def test_each_case_is_compiled_on_a_core(tmp_path: Path) -> None:
     """What is there already is left out; what does not compile holds nothing up."""
     compiler = Recording(tmp_path, "b;")
     compiler.compile_ahead(SOURCES, core)
 
-    texts = HEADERS + "a; broken; c;", "a;", "broken;", "c;"
-    assert [(text, (7,)) for text in texts] == compiler.asked
+    assert [(text, (7,)) for text in ("a;", "broken;", "c;")] == compiler.asked
 
 
 def test_nothing_is_compiled_once_the_compiler_is_closed(tmp_path: Path) -> None:
