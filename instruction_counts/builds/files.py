@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
+
+from instruction_counts.system.files import state_of
 
 Files: TypeAlias = Mapping[str, tuple[int, int]]
 """By path: size in bytes, and time of the last change in nanoseconds."""
@@ -81,12 +82,3 @@ def files_below(folder: str) -> Iterator[str]:
         folders[:] = sorted({*folders} - {_SKIPPED})
         for name in sorted(names):
             yield os.path.join(parent, name)  # noqa: PTH118 - ten thousand times
-
-
-def state_of(path: str) -> tuple[int, int] | None:
-    """Size and time of a file; None for what is none, or none any more."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 - for thousands of files
-    except OSError:
-        return None
-    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None

@@ -7,7 +7,6 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import shutil
 import subprocess
@@ -23,7 +22,6 @@ import cattrs
 
 from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
-from instruction_counts.builds.files import state_of
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.inquiry import made_for
 from instruction_counts.builds.probing import BuildFacts
@@ -68,7 +66,7 @@ from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.engines.turns import Blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.engines.warm.client import HolderGoneError, Server, WarmServers
-from instruction_counts.system.cache import Cache, key_of
+from instruction_counts.system.cache import Cache, has_its_sources, key_of, note_sources
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.steadiness import Surroundings
 from instruction_counts.system.worker_process import WorkerError
@@ -620,12 +618,11 @@ class ForkEngine:
         def build(folder: Path) -> None:
             asked = {"artefact_source": source, "num_threads": num_threads}
             answer = self._make("artefact", asked, attempt, {"artefact": folder / name})
-            states = {path: state_of(path) for path in answer["read"]}
-            (folder / _READ).write_text(json.dumps({k: v for k, v in states.items() if v}))
+            note_sources(folder, answer["read"])
 
         if artefact.is_kept:
             key = key_of(source, str(num_threads), *self._identity)
-            kept = self._compiler.cache.entry("artefacts", key, build, is_current=_is_current)
+            kept = self._compiler.cache.entry("artefacts", key, build, is_current=has_its_sources)
             return kept / name
         folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
         build(folder)
@@ -664,19 +661,6 @@ class ForkEngine:
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
-
-
-_READ = "read.json"
-"""Beside an artefact: the size and time of each file that was imported or read to make it."""
-
-
-def _is_current(artefact: Path) -> bool:
-    """Whether these files are as they were."""
-    try:
-        states = json.loads((artefact / _READ).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False  # a damaged entry is made again
-    return all(state_of(path) == (*state,) for path, state in states.items())
 
 
 def _warm_up(server: Server) -> None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from instruction_counts.system.files import locked
+from instruction_counts.system.files import locked, state_of
 from instruction_counts.system.folders import default_cache, take
 
 VARIABLE = "INSTRUCTION_COUNTS_CACHE"
@@ -26,8 +27,8 @@ ENVIRONMENTS = "environments"
 _IN_USE_NS = 3_600 * 10**9
 """For so long after its last use, an environment may still be in use."""
 _POLL_S = 0.1
-_MADE_FROM = "made-from"
-"""A file of an entry that says which file decides whether the entry can still be of use."""
+_MADE_FROM = "made-from.json"
+"""In an entry: the size and time of each file that decides whether it can still be of use."""
 
 
 def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
@@ -45,18 +46,26 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def note_source(folder: Path, source: Path) -> None:
-    """Note in the folder of an entry that it is of no use once ``source`` is gone or another."""
-    state = _state_of(source)
-    if state:
-        (folder / _MADE_FROM).write_bytes(state)
+def note_sources(folder: Path, paths: Iterable[str]) -> None:
+    """Note in the folder of an entry the files that it was made from; what is none is left out."""
+    states = {path: state for path in paths if (state := state_of(path))}
+    (folder / _MADE_FROM).write_text(json.dumps(states), encoding="utf-8")
+
+
+def has_its_sources(entry: Path) -> bool:
+    """Whether the files that were noted of an entry are what they were; not if none ever were."""
+    try:
+        states = json.loads((entry / _MADE_FROM).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False  # a damaged entry is made again
+    return all(state_of(path) == (*state,) for path, state in states.items())
 
 
 class Cache:
     """A folder of entries; for several threads and processes at once.
 
     Above ``limit_bytes`` entries are removed, but never the last one, nor environments that were
-    used within the hour: first those whose source is gone (see `note_source`), then the least
+    used within the hour: first those whose sources are gone (see `note_sources`), then the least
     recently used.
 
     Raises:
@@ -200,20 +209,7 @@ def _size_of(path: Path) -> int:
 
 
 def _can_be_of_use(entry: Path) -> bool:
-    try:
-        noted = (entry / _MADE_FROM).read_bytes()
-    except OSError:
-        return True
-    return noted == _state_of(Path(os.fsdecode(noted.split(b" ", 2)[-1])))
-
-
-def _state_of(source: Path) -> bytes:
-    """Size, time and path of a file; empty where it is not there."""
-    try:
-        found = source.stat()
-    except OSError:
-        return b""
-    return b"%d %d %s" % (found.st_size, found.st_mtime_ns, os.fsencode(source))
+    return has_its_sources(entry) or not (entry / _MADE_FROM).exists()
 
 
 def _size_file(path: Path) -> Path:

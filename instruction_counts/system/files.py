@@ -1,4 +1,7 @@
-"""Writing files so that nobody ever reads half of one, and knowing early that it cannot be done."""
+"""Writing files so that nobody ever reads half of one, and knowing early that it cannot be done.
+
+Also, what tells one state of a file from another.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -122,3 +126,12 @@ def _begin(folder: Path, name: str) -> tuple[Path, int]:
     temporary = folder / f".{name}.{secrets.token_hex(8)}"
     # With the rights that the user's mask leaves, as for any file that a program writes.
     return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+
+
+def state_of(path: str) -> tuple[int, int] | None:
+    """Size and time of a file; None for what is none, or none any more."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for thousands of files
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.system.cache import VARIABLE, Cache, cache_root, key_of, note_source
+from instruction_counts.system.cache import VARIABLE, Cache, cache_root, key_of, note_sources
 from tests.waiting import comes_true
 
 forked = multiprocessing.get_context("fork")
@@ -216,7 +216,7 @@ def test_what_was_made_from_files_that_are_gone_goes_first(
     source = tmp_path / "version.py"
     source.touch()
     cache = Cache(filled)
-    cache.entry("headers", "of-source", lambda folder: note_source(folder, source))
+    cache.entry("headers", "of-source", lambda folder: note_sources(folder, [str(source)]))
     source.write_text("2") if is_changed else source.unlink()
     Cache(filled, 301).entry("cases", "d", writing("x"))
     assert {"cases": [100, 100, 100, 1], "headers": []} == cache.sizes()

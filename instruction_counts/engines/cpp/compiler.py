@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
-import json
 import os
 import re
 import shutil
@@ -41,7 +39,7 @@ from instruction_counts.engines.cpp.source import (
     translation_unit,
 )
 from instruction_counts.engines.engine import Lend
-from instruction_counts.system.cache import VARIABLE, Cache, key_of, note_source
+from instruction_counts.system.cache import VARIABLE, Cache, has_its_sources, key_of, note_sources
 
 _CASES, _SHIMS = "cases", "shims"
 
@@ -87,7 +85,7 @@ class Compiler:
             _CASES,
             self._case_key(source),
             lambda folder: self._build_case(source, folder, cores),
-            _is_current,
+            has_its_sources,
         )
         return entry / "case.so"
 
@@ -107,7 +105,7 @@ class Compiler:
 
     def has(self, source: CppSource) -> bool:
         """Whether ``source`` need not be compiled."""
-        return self.cache.find(_CASES, self._case_key(source), _is_current) is not None
+        return self.cache.find(_CASES, self._case_key(source), has_its_sources) is not None
 
     def native(self, name: str) -> Path:
         """The library of ``native/NAME.c``, for this machine.
@@ -240,11 +238,11 @@ class Compiler:
         own = Path(self._compiler.path).resolve().parents[1] / "lib"
         systems = map(Path, ("/usr/include", "/usr/lib", "/usr/lib64", "/usr/bin"))
         left_out = [*systems, own, self.cache.root, *map(Path, self._include_paths)]
-        about = {"included": _included_files(folder / "case.d", left_out)}
-        (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+        included = _included_files(folder / "case.d", left_out)
         for path in folder.iterdir():
-            if path.name not in {"about.json", "case.cpp", "case.so", "prelude.hpp"}:
+            if path.name not in {"case.cpp", "case.so", "prelude.hpp"}:
                 path.unlink()
+        note_sources(folder, included)
 
     def header(self, prelude: Prelude, cores: tuple[int, ...]) -> str:
         """A header beside which it lies precompiled; else, and slowly, the text beside the case.
@@ -260,7 +258,7 @@ class Compiler:
 
             def build(folder: Path) -> None:
                 shutil.copyfile(text, folder / text.name)
-                note_source(folder, Path(self._facts.torch_root) / "version.py")
+                note_sources(folder, [f"{self._facts.torch_root}/version.py"])
                 self._run(command, folder, cores)
 
             entry = self._entry(HEADERS, key_of(prelude.text, *self._identity), build)
@@ -280,8 +278,8 @@ class Compiler:
         return entry.resolve() / "prelude.hpp"
 
 
-def _included_files(dependencies: Path, left_out: Sequence[Path]) -> dict[str, str]:
-    """The user's own headers that a case included, with their digests.
+def _included_files(dependencies: Path, left_out: Sequence[Path]) -> list[str]:
+    """The user's own headers that a case included.
 
     They are found by no key, since only compiling tells them: an entry is current as long as they
     are what they were. Torch's and the system's, in folders that are ``left_out``, are not told.
@@ -289,26 +287,11 @@ def _included_files(dependencies: Path, left_out: Sequence[Path]) -> dict[str, s
     rule = dependencies.read_text(encoding="utf-8").split(":", 1)[1].replace("\\\n", " ")
     names = (re.sub(r"\\([ #])", r"\1", name) for name in re.findall(r"(?:\\[ #]|\S)+", rule))
     paths = (Path(name.replace("$$", "$")) for name in names)
-    own = (
-        path for path in paths if path.is_absolute() and not any(map(path.is_relative_to, left_out))
-    )
-    return {str(path): _digest_of(path) for path in own}
-
-
-def _is_current(entry: Path) -> bool:
-    """Whether the user's own headers are what the case of ``entry`` was compiled with."""
-    try:
-        about = json.loads((entry / "about.json").read_text(encoding="utf-8"))
-    except ValueError:
-        return False  # a damaged entry is made again
-    return all(_digest_of(Path(path)) == digest for path, digest in about["included"].items())
-
-
-def _digest_of(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return "gone"
+    return [
+        str(path)
+        for path in paths
+        if path.is_absolute() and not any(map(path.is_relative_to, left_out))
+    ]
 
 
 def cpp_standard(torch_root: Path) -> int:

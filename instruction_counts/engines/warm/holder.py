@@ -21,13 +21,13 @@ from typing import Any, TypeAlias
 import attrs
 import cattrs
 
-from instruction_counts.builds.files import state_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import ForkProcesses, Which
 from instruction_counts.engines.fork_server import KEPT, ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel
+from instruction_counts.system.files import state_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, children_of
 from instruction_counts.system.worker_tasks import task_named
