@@ -85,9 +85,11 @@ class NoLanes:
         """So nothing is waited for."""
 
     @contextlib.contextmanager
-    def lane(self, cores: int, is_cancelled: Callable[[], bool]) -> Iterator[Measure | None]:
+    def lane(
+        self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
+    ) -> Iterator[Measure | None]:
         """There is always one."""
-        del cores, is_cancelled
+        del orders, is_cancelled
         yield lambda _: _OUTCOME
 
     def changed_files(self) -> dict[str, ChangedFiles]:

@@ -139,15 +139,6 @@ async def _awaited(future: Any) -> Any:
     return await future
 
 
-@attrs.frozen
-class _Slot:
-    """A lane of a worker."""
-
-    address: str
-    name: str
-    widest: int
-
-
 class ClusterLanes:
     """The lanes that workers have opened; see `instruction_counts.execution.lanes.Lanes`."""
 
@@ -169,13 +160,10 @@ class ClusterLanes:
         self._opened = tuple(opened)
         self._used = {address: found.widest for address, found in opened.items()}
         """Each with the most contiguous cores that a case can have there."""
-        self._free = [
-            _Slot(address, str(place), found.widest)
-            for address, found in opened.items()
-            for place in range(found.number)
-        ]
+        self._free = [at for at, found in opened.items() for _ in range(found.number)]
+        """The worker of each lane that nobody has."""
         self.number = len(self._free)
-        self.widest = max(slot.widest for slot in self._free)
+        self.widest = max(self._used.values())
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Ask each worker, as one may lack what others have."""
@@ -189,26 +177,37 @@ class ClusterLanes:
         """Workers wait themselves."""
 
     @contextlib.contextmanager
-    def lane(self, cores: int, is_cancelled: Callable[[], bool]) -> Iterator[Measure | None]:
-        """A lane of a worker, or of another one once that is lost."""
+    def lane(
+        self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
+    ) -> Iterator[Measure | None]:
+        """A lane of a worker, or of another one once that is lost; it gets all orders at once."""
+        cores = orders[0].cores
         held = [self._take(cores, is_cancelled)]
+        waiting, found = [*orders], dict[WorkOrder, Outcome]()
 
-        def measure(order: WorkOrder) -> Outcome:
-            while (slot := held[0]) is not None:
-                asked = for_a_worker(order), slot.name
+        def measured(*wanted: WorkOrder) -> Sequence[Outcome]:
+            while (address := held[0]) is not None:
+                asked = tuple(map(for_a_worker, wanted))
                 try:
-                    found = self._workers.ask(slot.address, Desk.measure, *asked)
+                    answer = self._workers.ask(address, Desk.measure, asked)
                 except LostWorkerError:
-                    self._lose(slot.address, order)
+                    self._lose(address, wanted[0])
                 except UsageError as error:  # of the machine: a full disk, say
-                    self._lose(slot.address, order, error)
+                    self._lose(address, wanted[0], error)
                 else:
-                    self.fingerprints = found.fingerprints or self.fingerprints
-                    for text in found.notices:
-                        self._notice(f"{slot.address}: {text}")
-                    return found.outcome
+                    self.fingerprints = answer.fingerprints or self.fingerprints
+                    for text in answer.notices:
+                        self._notice(f"{address}: {text}")
+                    return answer.outcomes
                 held[0] = self._take(cores, is_cancelled)
             raise UsageError("the lanes were closed")
+
+        def measure(order: WorkOrder) -> Outcome:
+            if order not in found:  # as for another try of this one alone
+                wanted = waiting or [order]
+                found.update(zip(wanted, measured(*wanted), strict=True))
+                waiting.clear()
+            return found.pop(order)
 
         try:
             yield None if held[0] is None else measure
@@ -332,20 +331,20 @@ class ClusterLanes:
         self._workers.tell(others, Desk.close_lanes)
         return {address: found for address, found in opened.items() if address not in others}
 
-    # Slots
+    # Workers that are used
 
-    def _take(self, cores: int, is_cancelled: Callable[[], bool]) -> _Slot | None:
-        """Wait for a lane with so many cores; None once it is too late.
+    def _take(self, cores: int, is_cancelled: Callable[[], bool]) -> str | None:
+        """Wait for a lane with so many cores; its worker, or None once it is too late.
 
         Raises:
             BuildError: no worker is left that has so many.
         """
         with self._changed:
             while not (self._is_closed or is_cancelled()):
-                for slot in self._free:
-                    if slot.widest >= cores and slot.address in self._used:
-                        self._free.remove(slot)
-                        return slot
+                for address in self._free:
+                    if self._used.get(address, 0) >= cores:
+                        self._free.remove(address)
+                        return address
                 if all(widest < cores for widest in self._used.values()):
                     which = f" with {cores} contiguous cores" if self._used else ""
                     raise BuildError(f"no worker is left{which}", _GO_ON)

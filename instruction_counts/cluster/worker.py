@@ -9,13 +9,11 @@ Arguments and what is returned are values as JSON, and nothing is pickled.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import queue
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeVar, get_type_hints
 
 import attrs
@@ -28,7 +26,7 @@ from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Profile
-from instruction_counts.execution.lanes import Lanes, Opening
+from instruction_counts.execution.lanes import Measure, Opening
 from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
 from instruction_counts.storage.json_files import dumps, loads
 from instruction_counts.system.shortages import shortage
@@ -76,9 +74,9 @@ class Opened:
 
 @attrs.frozen
 class Measured:
-    """What became of an order."""
+    """What became of the orders of a case."""
 
-    outcome: Outcome
+    outcomes: tuple[Outcome, ...]
     fingerprints: dict[str, Fingerprint] | None = None
     """As they are known by now, where that is new."""
     notices: tuple[str, ...] = ()
@@ -120,56 +118,6 @@ def for_a_worker(order: WorkOrder) -> WorkOrder:
 
 
 _LOOK_UP_S = 1.0
-_KEPT_S = 0.2
-"""For so long the cores of a case wait for its next build."""
-
-
-class _Slot:
-    """A lane that keeps its cores from one order of a case to the next, in a thread of its own."""
-
-    def __init__(self, lanes: Lanes, is_closed: Callable[[], bool]) -> None:
-        self._lanes, self._is_closed = lanes, is_closed
-        self._waiting: queue.SimpleQueue[tuple[WorkOrder, Future[Outcome]]] = queue.SimpleQueue()
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def measure(self, order: WorkOrder) -> Outcome:
-        """Measure on the cores that its case has, or on others from now on."""
-        outcome: Future[Outcome] = Future()
-        self._waiting.put((order, outcome))
-        while not (outcome.done() or self._is_closed()):
-            wait([outcome], _LOOK_UP_S)
-        if outcome.done():
-            return outcome.result()
-        raise UsageError("these lanes were closed")
-
-    def _work(self) -> None:
-        following = None
-        while not self._is_closed():
-            following = self._measure_case(following) if following else self._next(_LOOK_UP_S)
-
-    def _next(self, within_s: float) -> tuple[WorkOrder, Future[Outcome]] | None:
-        with contextlib.suppress(queue.Empty):
-            return self._waiting.get(timeout=within_s)
-        return None
-
-    def _measure_case(
-        self, asked: tuple[WorkOrder, Future[Outcome]] | None
-    ) -> tuple[WorkOrder, Future[Outcome]] | None:
-        """Measure an order, and those of its case that follow soon; the next one of another."""
-        assert asked is not None
-        try:
-            self._lanes.wait()
-            case = asked[0].case
-            with self._lanes.lane(asked[0].cores, self._is_closed) as measure:
-                while measure is not None and asked is not None and asked[0].case == case:
-                    order, outcome = asked
-                    outcome.set_result(measure(order))
-                    asked = self._next(_KEPT_S)
-        except BaseException as error:  # noqa: BLE001 - raised where somebody waits
-            if asked is not None and not asked[1].done():
-                asked[1].set_exception(error)
-            return None
-        return asked
 
 
 class _Run:
@@ -177,7 +125,6 @@ class _Run:
 
     def __init__(self, wanted: Wanted) -> None:
         self._notices: list[str] = []
-        self._slots: dict[str, _Slot] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._told: dict[str, Fingerprint] = {}
@@ -198,12 +145,13 @@ class _Run:
         """Whether it measures nothing any more."""
         return self._closed.is_set()
 
-    def slot(self, name: str) -> _Slot:
-        """The lane of that name."""
-        with self._lock:
-            if name not in self._slots:
-                self._slots[name] = _Slot(self.lanes, self._closed.is_set)
-            return self._slots[name]
+    def measured(self, orders: Sequence[WorkOrder]) -> tuple[Outcome, ...]:
+        """What becomes of the orders of a case, on one lane."""
+        self.lanes.wait()
+        with self.lanes.lane(orders, self._closed.is_set) as measure:
+            if measure is None:
+                raise UsageError("these lanes were closed")
+            return tuple(_timed(measure, order) for order in orders)
 
     def news(self) -> dict[str, Fingerprint] | None:
         """The fingerprints, where they are others than they were."""
@@ -230,6 +178,12 @@ class _Run:
         while not self._closed.wait(_LOOK_UP_S):
             if time.monotonic() > self.heard_at + silent_s:
                 self.close()
+
+
+def _timed(measure: Measure, order: WorkOrder) -> Outcome:
+    begin = time.monotonic()
+    outcome = measure(order)
+    return attrs.evolve(outcome, duration_s=time.monotonic() - begin)
 
 
 class Desk:
@@ -290,14 +244,11 @@ class Desk:
         self._running().lanes.start(orders)
         return True
 
-    def measure(self, order: WorkOrder, slot: str) -> Measured:
-        """Measure an order, and tell what is new.
-
-        The lane that ``slot`` names keeps its cores while orders of the same case follow.
-        """
+    def measure(self, orders: tuple[WorkOrder, ...]) -> Measured:
+        """Measure the orders of a case, and tell what is new."""
         run = self._running()
-        outcome = run.slot(slot).measure(order)
-        return Measured(outcome, run.news(), run.notices())
+        outcomes = run.measured(orders)
+        return Measured(outcomes, run.news(), run.notices())
 
     def machine(self) -> Machine:
         """What one core can do."""

@@ -57,9 +57,12 @@ class Lanes(Protocol):
         """Wait for what `start` began, as far as it would disturb what is measured."""
 
     def lane(
-        self, cores: int, is_cancelled: Callable[[], bool]
+        self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
     ) -> AbstractContextManager[Measure | None]:
-        """Wait for a lane with so many cores, and have it; None once ``is_cancelled``."""
+        """Wait for a lane for the orders of a case, and have it; None once ``is_cancelled``.
+
+        They are measured in their order.
+        """
 
     def changed_files(self) -> dict[str, ChangedFiles]:
         """Files that changed since their build was probed, by its name; without those of none."""

@@ -78,9 +78,11 @@ class LocalLanes:
                 engine.wait()
 
     @contextlib.contextmanager
-    def lane(self, cores: int, is_cancelled: Callable[[], bool]) -> Iterator[Measure | None]:
+    def lane(
+        self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
+    ) -> Iterator[Measure | None]:
         """Contiguous cores."""
-        with self.pool.reserve(cores, is_cancelled) as taken:
+        with self.pool.reserve(orders[0].cores, is_cancelled) as taken:
             yield partial(self._measure, taken) if taken else None
 
     def changed_files(self) -> dict[str, ChangedFiles]:

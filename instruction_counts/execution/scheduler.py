@@ -183,7 +183,7 @@ class _Work:
             return taken
 
     def _carry_out_case(self, orders: Sequence[WorkOrder]) -> None:
-        with self._lanes.lane(orders[0].cores, self._stopping.is_set) as measure:
+        with self._lanes.lane(orders, self._stopping.is_set) as measure:
             if measure is None:
                 return  # stopped while it waited
             if self._budget_s is not None and self._clock() >= self._end:
@@ -207,7 +207,9 @@ class _Work:
         )
         outcome = attempts(measure, order)
         number = int(attempts.statistics["attempt_number"])
-        return attrs.evolve(outcome, duration_s=self._clock() - begin, attempts=number)
+        # A lane elsewhere may have measured all orders of the case when it was asked for the first.
+        duration_s = outcome.duration_s or self._clock() - begin
+        return attrs.evolve(outcome, duration_s=duration_s, attempts=number)
 
     def _is_worth_retrying(self, outcome: Outcome) -> bool:
         failure = outcome.failure

@@ -15,6 +15,7 @@ import pytest
 from instruction_counts import __version__
 from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError, Workers, ask_any
 from instruction_counts.cluster.worker import Answer, Desk, Hello, Measured, Opened
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.engines.engine import Profile
@@ -25,7 +26,7 @@ from tests.fakes import BUILD, FACTS, FINGERPRINT, make_order
 from tests.waiting import comes_true
 
 SAME = Hello(__version__, counting_digest())
-MEASURED = Measured(Outcome(Status.OK))
+MEASURED = Outcome(Status.OK)
 OPENED = Opened(2, 4, {"default": FINGERPRINT})
 
 
@@ -45,10 +46,14 @@ class Scripted:
     def look(self) -> None:
         """They stay."""
 
-    def ask(self, address: str, task: Callable[..., Any], *_: Any) -> Any:
+    def ask(self, address: str, task: Callable[..., Any], *arguments: Any) -> Any:
         """What the test says."""
         usual = {"hello": SAME, "open_lanes": OPENED, "check": True, "start": True}
-        answer = (usual | {"measure": MEASURED} | self.answers[address])[task.__name__]
+        if task.__name__ == "measure":
+            (orders,) = arguments
+            usual["measure"] = Measured((MEASURED,) * len(orders))
+            self.told.append((address, " ".join(order.build.name for order in orders)))
+        answer = (usual | self.answers[address])[task.__name__]
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -126,9 +131,10 @@ def test_without_a_worker_that_fits_the_reason_is_the_error() -> None:
 
 def measured(lanes: ClusterLanes) -> Outcome:
     """What becomes of a case on a lane."""
-    with lanes.lane(1, lambda: False) as measure:
+    order = make_order("add")
+    with lanes.lane([order], lambda: False) as measure:
         assert measure is not None
-        return measure(make_order("add"))
+        return measure(order)
 
 
 @pytest.mark.parametrize("task", ["check", "start"])
@@ -139,7 +145,7 @@ def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
     none, _ = opened(a={task: no_valgrind}, b={task: LostWorkerError("b")})
 
     getattr(lanes, task)([make_order("add")])
-    assert MEASURED.outcome == measured(lanes)
+    assert MEASURED == measured(lanes)
     assert ["a is not used: Valgrind does not start"] == said
     with pytest.raises(BuildError, match="Valgrind does not start"):
         getattr(none, task)([make_order("add")])
@@ -148,11 +154,23 @@ def test_a_worker_that_cannot_begin_is_left_out(task: str) -> None:
 def test_what_a_worker_cannot_measure_goes_to_another_one() -> None:
     """A fault of its machine is said, with the remedy, and ends no run."""
     lanes, said = opened(a={"measure": UsageError("a full disk", "Free some space")}, b={})
-    assert MEASURED.outcome == measured(lanes)
+    assert MEASURED == measured(lanes)
 
     (text,) = said
     assert text.startswith("a cannot go on; add")
     assert text.endswith(" and its other cases go to others: a full disk\n  Free some space")
+
+
+def test_all_builds_of_a_case_are_asked_for_at_once_and_another_try_alone() -> None:
+    """One worker measures them on the same cores, whatever else comes meanwhile."""
+    workers = Scripted({"a": {}})
+    lanes = ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))
+    orders = [attrs.evolve(make_order("add"), build=Build(name)) for name in ("base", "new")]
+    with lanes.lane(orders, lambda: False) as measure:
+        assert measure is not None
+        assert [MEASURED] * 3 == [measure(order) for order in (orders[0], *orders)]
+
+    assert [("a", "base new"), ("a", "base")] == workers.told
 
 
 def test_a_case_does_not_wait_for_a_worker_that_is_gone() -> None:
@@ -160,10 +178,11 @@ def test_a_case_does_not_wait_for_a_worker_that_is_gone() -> None:
     wide = attrs.evolve(OPENED, widest=8)
     lanes, _ = opened(a={}, b={"open_lanes": wide, "measure": LostWorkerError("b")})
     assert 8 == lanes.widest
-    with lanes.lane(8, lambda: False) as measure:
+    order = make_order("add", num_threads=8)
+    with lanes.lane([order], lambda: False) as measure:
         assert measure is not None
         with pytest.raises(BuildError, match=r"no worker is left with 8 contig.*\n.*--resume"):
-            measure(make_order("add", num_threads=8))
+            measure(order)
 
 
 def test_an_interrupt_while_lanes_close_waits_for_no_worker() -> None:

@@ -56,9 +56,11 @@ class Elsewhere:
         """So nothing is waited for."""
 
     @contextlib.contextmanager
-    def lane(self, cores: int, is_cancelled: Callable[[], bool]) -> Iterator[Measure | None]:
+    def lane(
+        self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
+    ) -> Iterator[Measure | None]:
         """The pool has its own queue."""
-        del cores
+        del orders
         yield None if is_cancelled() else self._measure
 
     def changed_files(self) -> dict[str, ChangedFiles]:
