@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from instruction_counts.system.files import state_of
+from instruction_counts.system.cache import key_of
+from instruction_counts.system.files import states_of
 
 Files: TypeAlias = Mapping[str, tuple[int, int]]
 """By path: size in bytes, and time of the last change in nanoseconds."""
@@ -45,9 +46,8 @@ def files_of(
     folders = [*searched]
     named = (str(path) for folder in folders for path in Path(folder).glob("*.pth"))
     paths = (interpreter, *files_below(root), *libraries, *named)
-    found = ((path, state_of(path)) for path in paths)
     names = dict.fromkeys((name for folder in folders for name in _modules_in(folder)), _NAME)
-    return {**names, **{path: state for path, state in found if state is not None}}
+    return {**names, **states_of(paths)}
 
 
 def _modules_in(folder: str) -> Iterator[str]:
@@ -57,6 +57,11 @@ def _modules_in(folder: str) -> Iterator[str]:
             package = os.path.join(entry.path, "__init__.py")  # noqa: PTH118 - hundreds
             if entry.name.endswith((".py", ".so")) or os.path.exists(package):  # noqa: PTH110
                 yield entry.path
+
+
+def digest_of(files: Files) -> str:
+    """What tells files from others, by their paths, sizes and times."""
+    return key_of(repr(sorted(files.items())))
 
 
 def changed(before: Files, after: Files) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ import cattrs
 
 from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
+from instruction_counts.builds.files import digest_of
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.inquiry import made_for
 from instruction_counts.builds.probing import BuildFacts
@@ -596,7 +597,6 @@ class ForkEngine:
     def _identity(self) -> tuple[str, ...]:
         """What decides, beside a case, what is compiled in it."""
         found = self._facts.fingerprint
-        files = repr(sorted(self._facts.files.items()))
         variables = environment(self._facts.build)
         inductors = variables.get("CXX", "g++")  # as Inductor chooses it
         path = shutil.which(inductors, path=variables["PATH"])
@@ -608,7 +608,7 @@ class ForkEngine:
             found.python,
             found.torch,
             found.torch_git,
-            files,
+            digest_of(self._facts.files),
             repr(sorted(self._facts.build.env.items())),
         )
 

@@ -79,23 +79,21 @@ class CaseCounts:
         """
         kind = kind_of(case)
         loop = self._loops.get(case.autolabels.language) if kind.has_windows else counting.Loop()
-        request, folder = kind.asked(lookups, layout), self._server.folder
-        dumps, answers = folder / "dumps", list[Mapping[str, Any]]()
+        request, answers = kind.asked(lookups, layout), list[Mapping[str, Any]]()
         try:
             answers.extend(self._answers(run, kind, request))
-            answer, folder = answers[-1], self._server.folder  # the server may be another one
-            dumps = folder / "dumps"
+            answer, folder = answers[-1], self._server.folder
             counted = kind.evaluate(answers, folder, loop)
             if counted.instructions.per_run + loop.per_run == 0:  # not even the loop is left
                 raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
-            others = counting.others_in(dumps, answer["pid"]) if kind.has_windows else 0
+            others = counting.others_in(folder / "dumps", answer["pid"]) if kind.has_windows else 0
             if self._profile.callgrind_out is not None:
                 last = [answer, *answer.get("windows", ())][-1]["dump"]
                 path = self._profile.callgrind_out / callgrind_name(case, self._build_name)
                 shutil.copy(folder / f"{last}-01", path)
         finally:
             for answered in answers:
-                remove_dumps(dumps, answered["pid"])
+                remove_dumps(self._server.folder / "dumps", answered["pid"])
         if self.allocator_name != "steady":
             counted = counted.unallocated()
         if not others:
@@ -103,8 +101,8 @@ class CaseCounts:
         # Callgrind dumps other threads only at the end of a process. A second process with fewer
         # runs has the same costs around them.
         shorter = run({**request, "pattern": (), "dumped": 0, KEPT: False})
-        fewer = counting.others_in(dumps, shorter["pid"])
-        remove_dumps(dumps, shorter["pid"])
+        fewer = counting.others_in(folder / "dumps", shorter["pid"])
+        remove_dumps(folder / "dumps", shorter["pid"])
         return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
 
     def _answers(

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from instruction_counts.system.files import locked, state_of
+from instruction_counts.system.files import locked, states_of
 from instruction_counts.system.folders import default_cache, take
 
 VARIABLE = "INSTRUCTION_COUNTS_CACHE"
@@ -48,8 +48,7 @@ def key_of(*parts: str) -> str:
 
 def note_sources(folder: Path, paths: Iterable[str]) -> None:
     """Note in the folder of an entry the files that it was made from; what is none is left out."""
-    states = {path: state for path in paths if (state := state_of(path))}
-    (folder / _MADE_FROM).write_text(json.dumps(states), encoding="utf-8")
+    (folder / _MADE_FROM).write_text(json.dumps(states_of(paths)), encoding="utf-8")
 
 
 def has_its_sources(entry: Path) -> bool:
@@ -58,7 +57,7 @@ def has_its_sources(entry: Path) -> bool:
         states = json.loads((entry / _MADE_FROM).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False  # a damaged entry is made again
-    return all(state_of(path) == (*state,) for path, state in states.items())
+    return states_of(states) == {path: (*state,) for path, state in states.items()}
 
 
 class Cache:

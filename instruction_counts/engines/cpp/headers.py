@@ -7,15 +7,15 @@ in a folder that is named by what they contain.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from instruction_counts.builds.files import files_below
+from instruction_counts.builds.files import digest_of, files_below
 from instruction_counts.system.cache import Cache, key_of
+from instruction_counts.system.files import states_of
 
 HEADERS = "headers"
 _CONTENT = "content"
@@ -47,12 +47,7 @@ def shared_paths(cache: Cache, paths: Sequence[str]) -> tuple[str, ...]:
 
 def headers_digest(include_paths: Sequence[str]) -> str:
     """Changes when a header below ``include_paths`` does: their names, sizes and times."""
-    digest = hashlib.sha256()
-    for path in itertools.chain.from_iterable(map(files_below, include_paths)):
-        with contextlib.suppress(OSError):
-            found = os.stat(path)  # noqa: PTH116 - ten thousand times
-            digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+    return digest_of(states_of(itertools.chain.from_iterable(map(files_below, include_paths))))
 
 
 def header_names(search_path: str) -> Iterator[str]:

@@ -21,13 +21,14 @@ import attrs
 import cattrs
 
 from instruction_counts import __version__
-from instruction_counts.builds.files import Files
+from instruction_counts.builds.files import digest_of
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.domain.bounds import DURATION, seconds_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines.engine import Profile
 from instruction_counts.system.cache import key_of
+from instruction_counts.system.files import states_of
 from instruction_counts.system.folders import make_runtime_folder
 from instruction_counts.system.program import HOME
 
@@ -87,18 +88,8 @@ def place_of(build: Build, profile: Profile, program: Path = HOME) -> Path:
 
 def _state_of(program: Path) -> str:
     """What tells one state of a program from another: sizes and times of its files."""
-    paths = sorted(
-        path
-        for folder in ("instruction_counts", "worker", "core")
-        for path in (program / folder).rglob("*.py")
-    )
-    states = ((str(path), path.stat()) for path in paths)
-    return repr([(path, state.st_size, state.st_mtime_ns) for path, state in states])
-
-
-def digest_of(files: Files) -> str:
-    """What tells the files of a build from others."""
-    return key_of(repr(sorted(files.items())))
+    folders = (program / name for name in ("instruction_counts", "worker", "core"))
+    return digest_of(states_of(str(path) for folder in folders for path in folder.rglob("*.py")))
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from filelock import FileLock
 
 import instruction_counts
 from instruction_counts.builds.compilers import find_compiler
+from instruction_counts.builds.files import digest_of
 from instruction_counts.builds.lock_files import mark_used
 from instruction_counts.builds.probing import BuildFacts, probe, valgrind_version
 from instruction_counts.core.runtimes import needed_names
@@ -82,11 +83,6 @@ class WarmServers:
         found: dict[str, Any] = self._hello.get("ready", {}).get(which.folder)
         return found or {}
 
-    @property
-    def holder(self) -> object:
-        """What tells one holder from the next; None where there is none."""
-        return self._presence
-
     def attend(self) -> socket.socket:
         """See that there is a holder, which knows as long as this lives that it is used.
 
@@ -108,7 +104,7 @@ class WarmServers:
             return self._presence
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer of the holder, whatever has to be started for it, and which one it is.
+        """The answer of the holder, whatever has to be started for it.
 
         Raises:
             WorkerError, ServerStartError: as the server in the holder does.
@@ -126,7 +122,7 @@ class WarmServers:
         for text in answer["notices"]:
             self._notice(text)
         if answer["status"] == "ok":
-            return {**answer, "holder": asked}
+            return answer
         if answer["status"] == "not started":
             raise ServerStartError(answer["reason"])
         raise WorkerError(cattrs.structure(answer["failure"], Failure))
@@ -146,7 +142,7 @@ class WarmServers:
             connection = channel.connected(self._place)
             channel.send(connection, {"do": "hello", "stay": True})
             self._hello = channel.receive(connection)
-            expected = "ok", channel.digest_of(self._order.facts.files)
+            expected = "ok", digest_of(self._order.facts.files)
             if (self._hello["status"], self._hello["files"]) == expected:
                 return connection
             connection.close()
@@ -192,14 +188,15 @@ class WarmServer:
 
     def __init__(self, servers: WarmServers, which: Which) -> None:
         self._servers, self._which = servers, which
-        self._warmed_up: dict[str, Any] = {"holder": None}
+        self._answered: dict[str, Any] = {}
+        """What the server says of itself with each answer."""
         self.cores: Sequence[int] = ()
         """Where it gets ready, if it has to; its children have cores of their own."""
 
     @property
     def ready(self) -> dict[str, Any]:
         """What the server reported when it was ready; empty where it is not."""
-        found: dict[str, Any] = self._warmed_up.get("ready") or self._servers.ready(self._which)
+        found: dict[str, Any] = self._answered.get("ready") or self._servers.ready(self._which)
         return found
 
     @property
@@ -214,13 +211,12 @@ class WarmServer:
 
     @property
     def folder(self) -> Path:
-        """Where its children leave what they dump; that of another holder is another one."""
-        self._ensure_warm()
-        return Path(self._warmed_up["folder"])
+        """Where the child that answered last left its dumps; that of another holder is another."""
+        return Path(self._answered["folder"])
 
     def warm_up(self) -> None:
         """See that the server can fork; see `ForkServer.warm_up`."""
-        self._warmed_up = self._ask("warm_up")
+        self._answered = self._ask("warm_up")
 
     def run(
         self,
@@ -230,20 +226,13 @@ class WarmServer:
         made: Mapping[str, Path] | None = None,
     ) -> dict[str, Any]:
         """See `ForkServer.run`; the task ends when this process does."""
-        self._ensure_warm()
-        answer = self._ask("run", task=task, timeout_s=timeout_s, files=files, made=made)
-        found: dict[str, Any] = answer["answer"]
+        self._answered = self._ask("run", task=task, timeout_s=timeout_s, files=files, made=made)
+        found: dict[str, Any] = self._answered["answer"]
         return found
 
     def close(self) -> None:
         """Let go of it; it goes on for others."""
         self._servers.close()
-
-    def _ensure_warm(self) -> None:
-        """See that the server can fork in the holder that is there now, which may be another."""
-        holder = self._warmed_up["holder"]
-        if holder is None or holder is not self._servers.holder:
-            self.warm_up()
 
     def _ask(self, what: str, **request: Any) -> dict[str, Any]:
         return self._servers.ask(
@@ -305,7 +294,7 @@ def _known(build: Build) -> BuildFacts | None:
     if not facts.has.keys() >= {*needed_names()}:  # a runtime is registered that was not
         return None
     files = facts.files_now()
-    if channel.digest_of(files) != hello["files"]:
+    if digest_of(files) != hello["files"]:
         return None
     if valgrind_version(build) != facts.fingerprint.valgrind:
         return None

@@ -21,13 +21,14 @@ from typing import Any, TypeAlias
 import attrs
 import cattrs
 
+from instruction_counts.builds.files import digest_of
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import ForkProcesses, Which
 from instruction_counts.engines.fork_server import KEPT, ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel
-from instruction_counts.system.files import state_of
+from instruction_counts.system.files import states_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, children_of
 from instruction_counts.system.worker_tasks import task_named
@@ -71,7 +72,7 @@ class Holder:
         self._order, self._folder, self._make = order, folder, make
         self._memory_is_short = memory_is_short
         self._place = order.place
-        self._files = channel.digest_of(order.facts.files)
+        self._files = digest_of(order.facts.files)
         self._servers: dict[Which, ForkServer] = {}
         self._loaded: dict[str, tuple[int, int]] = {}
         self._kept: dict[str, dict[str, Any]] = {}
@@ -166,7 +167,7 @@ class Holder:
     def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
         """What there is; with ``stay`` it is used for as long as the connection is there."""
         del stay
-        if any(state_of(path) != state for path, state in list(self._loaded.items())):
+        if states_of([*self._loaded]) != self._loaded:
             self._retire()
         return {
             "status": "retired" if self._is_retired else "ok",
@@ -203,6 +204,7 @@ class Holder:
         given, wanted = (
             {name: Path(path) for name, path in (paths or {}).items()} for paths in (files, made)
         )
+        warm = self._warm_up(connection, which=which, cores=cores)
         server = self._server(which, cores)
         place = json.dumps([which, task, files], sort_keys=True)
         answer = self._kept.get(place)
@@ -210,7 +212,7 @@ class Holder:
             answer = server.run(task, timeout_s, given, wanted, connection.fileno())
             if task.get(KEPT):
                 self._kept[place] = answer
-        return {"status": "ok", "answer": answer}
+        return {**warm, "answer": answer}
 
     def _retire(self, _: socket.socket | None = None) -> dict[str, Any]:
         """End as soon as nobody uses it; nobody new finds it."""
@@ -254,8 +256,7 @@ class Holder:
         except WorkerError:
             self._retire()  # what it was made of cannot be watched
             return
-        states = ((path, state_of(path)) for path in paths)
-        self._loaded.update({path: state for path, state in states if state is not None})
+        self._loaded |= states_of(paths)
 
 
 def _memory_is_short() -> bool:

@@ -139,15 +139,17 @@ class Held:
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whatever it is, with the folder of this holder."""
-        return {**request, "folder": f"/{self.holder}", "answer": {}, "holder": self.holder}
+        return {**request, "folder": f"/{self.holder}", "answer": {}}
 
 
 def test_a_server_of_another_holder_has_its_folder() -> None:
     """Whichever server of this command noticed first that the holder was gone."""
     held = Held("first")
     server = WarmServer(held, Which("counts"))  # type: ignore[arg-type]
+    server.warm_up()
     before = server.folder
     held.holder = "second"
+    server.run({}, 1.0)
 
     assert [Path("/first"), Path("/second")] == [before, server.folder]
 
