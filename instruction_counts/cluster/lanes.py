@@ -173,9 +173,6 @@ class ClusterLanes:
         """Each worker."""
         self._ask_all(Desk.start, orders)
 
-    def wait(self) -> None:
-        """Workers wait themselves."""
-
     @contextlib.contextmanager
     def lane(
         self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]

@@ -147,7 +147,6 @@ class _Run:
 
     def measured(self, orders: Sequence[WorkOrder]) -> tuple[Outcome, ...]:
         """What becomes of the orders of a case, on one lane."""
-        self.lanes.wait()
         with self.lanes.lane(orders, self._closed.is_set) as measure:
             if measure is None:
                 raise UsageError("these lanes were closed")

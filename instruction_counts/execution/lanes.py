@@ -53,15 +53,12 @@ class Lanes(Protocol):
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Begin to get ready for ``orders``; returns at once."""
 
-    def wait(self) -> None:
-        """Wait for what `start` began, as far as it would disturb what is measured."""
-
     def lane(
         self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
     ) -> AbstractContextManager[Measure | None]:
         """Wait for a lane for the orders of a case, and have it; None once ``is_cancelled``.
 
-        They are measured in their order.
+        They are measured in their order. What `start` began, and would disturb them, is waited for.
         """
 
     def changed_files(self) -> dict[str, ChangedFiles]:

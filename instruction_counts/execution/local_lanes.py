@@ -71,17 +71,14 @@ class LocalLanes:
             ]
             engine.start(mine, partial(self.pool.reserve, 1))
 
-    def wait(self) -> None:
-        """An engine that still starts on some core would show in the times of the others."""
-        if len(self.engines) > 1:
-            for engine in self.engines.values():
-                engine.wait()
-
     @contextlib.contextmanager
     def lane(
         self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
     ) -> Iterator[Measure | None]:
         """Contiguous cores."""
+        if len(self.engines) > 1:  # one that still starts would show in the times of the others
+            for engine in self.engines.values():
+                engine.wait()
         with self.pool.reserve(orders[0].cores, is_cancelled) as taken:
             yield partial(self._measure, taken) if taken else None
 

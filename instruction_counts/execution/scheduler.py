@@ -163,7 +163,6 @@ class _Work:
     def carry_out(self) -> None:
         """What one thread does until no order waits."""
         try:
-            self._lanes.wait()
             while not self._stopping.is_set() and (orders := self._next_case()):
                 self._carry_out_case(orders)
         except BaseException as error:  # noqa: BLE001 - reported in the thread that decides

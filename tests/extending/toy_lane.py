@@ -52,9 +52,6 @@ class Elsewhere:
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Nothing has to get ready."""
 
-    def wait(self) -> None:
-        """So nothing is waited for."""
-
     @contextlib.contextmanager
     def lane(
         self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
