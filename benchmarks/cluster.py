@@ -63,7 +63,7 @@ _OUTCOME = Outcome(
 
 
 @attrs.frozen
-class NoLanes:
+class NoLanes(Lanes):
     """Lanes that measure nothing."""
 
     facts: tuple[BuildFacts, ...]
@@ -74,12 +74,6 @@ class NoLanes:
     def fingerprints(self) -> Mapping[str, Fingerprint]:
         """Of the builds as they were found."""
         return {facts.build.name: facts.fingerprint for facts in self.facts}
-
-    def check(self, orders: Sequence[WorkOrder]) -> None:
-        """Anything can be carried out."""
-
-    def start(self, orders: Sequence[WorkOrder]) -> None:
-        """Nothing has to get ready."""
 
     @contextlib.contextmanager
     def lane(
@@ -96,9 +90,6 @@ class NoLanes:
     def machine(self) -> Machine:
         """Not fast."""
         return Machine(copy_bytes_per_s=1, matmul_flops_per_s=1)
-
-    def close(self) -> None:
-        """Nothing to end."""
 
 
 def open_none(asked: Opening) -> NoLanes:

@@ -36,7 +36,7 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.paired import PairedTimes, Stopped
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Lend
+from instruction_counts.engines.engine import Engine, Lend
 
 BUILD = Build("default", "/nowhere/bin/python")
 FINGERPRINT = Fingerprint(
@@ -162,7 +162,7 @@ class Call:
 Answer: TypeAlias = "Outcome | BaseException"
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """An engine that answers from a script, and remembers what it was asked for.
 
     ``script`` holds the answers by label, first to last; the last one repeats, an exception is
@@ -181,9 +181,6 @@ class FakeEngine:
         self.started: list[tuple[list[WorkOrder], tuple[int, ...]]] = []
         self.waited = threading.Event()
         self.closed = threading.Event()
-
-    def check(self, orders: Sequence[WorkOrder]) -> None:
-        """It can always start."""
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Answer from the script."""

@@ -24,7 +24,10 @@ Lend: TypeAlias = Callable[[Callable[[], bool]], AbstractContextManager[tuple[in
 
 
 class Engine(Protocol):
-    """Measures work orders of one build; called by several lanes at once."""
+    """Measures work orders of one build; called by several lanes at once.
+
+    A class that has this one as its base need not have the methods that do nothing for it.
+    """
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Find out whether ``orders`` can be carried out, before any is.
@@ -32,6 +35,7 @@ class Engine(Protocol):
         Raises:
             BuildError: the engine cannot start; the error names the reason and the remedy.
         """
+        del orders
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case on ``cores``, with ``folder`` (empty, private) for its files.
@@ -45,12 +49,15 @@ class Engine(Protocol):
 
     def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
         """Begin to get ready for ``orders``, on a core from ``lend``; returns at once."""
+        del orders, lend
 
     def wait(self) -> None:
         """Wait until what `start` began is done, whether it succeeded or not."""
+        return
 
     def close(self) -> None:
         """End every process of the engine; from any thread, also while lanes measure."""
+        return
 
 
 MeasureInTurns: TypeAlias = Callable[[Engine, Engine, WorkOrder, tuple[int, ...], Path], Outcome]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import EngineEntry, Lend, case_message, refusal_of
+from instruction_counts.engines.engine import Engine, EngineEntry, case_message, refusal_of
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 from instruction_counts.system.worker_tasks import task_named
 
@@ -47,8 +47,11 @@ _FUNCTION = re.compile(r"(?:([^:]*):)?(.*?)(?: \[(.*)\])?", re.DOTALL)
 """Torch's spelling: ``file:function [library]``."""
 
 
-class TimerEngine:
-    """Measures with `Timer.blocked_autorange` and `Timer.collect_callgrind`."""
+class TimerEngine(Engine):
+    """Measures with `Timer.blocked_autorange` and `Timer.collect_callgrind`.
+
+    Nothing is found out before, or gets ready: every case has a process of its own.
+    """
 
     def __init__(self, facts: BuildFacts, min_run_time_s: float = 0.2) -> None:
         self._facts, self._build = facts, facts.build
@@ -56,9 +59,6 @@ class TimerEngine:
         self._running: set[WorkerProcess] = set()
         self._lock = threading.Lock()
         self._closed = False
-
-    def check(self, orders: Sequence[WorkOrder]) -> None:
-        """Nothing to find out: every case has a process of its own, and may fail by itself."""
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in a process of its own."""
@@ -95,12 +95,6 @@ class TimerEngine:
     def fingerprint(self) -> Fingerprint:
         """The build's own; the system's allocator is counted."""
         return self._facts.fingerprint
-
-    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
-        """Nothing to get ready: every case has a process of its own."""
-
-    def wait(self) -> None:
-        """Nothing to wait for."""
 
     def close(self) -> None:
         """Kill every worker; the lanes see failed outcomes."""

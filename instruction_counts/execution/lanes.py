@@ -28,7 +28,8 @@ Measure: TypeAlias = Callable[[WorkOrder], Outcome]
 class Lanes(Protocol):
     """Lanes that are open for the builds of a run; called from several threads.
 
-    They are alike: a build has one fingerprint, whichever of them measures it.
+    They are alike: a build has one fingerprint, whichever of them measures it. A class that has
+    this one as its base need not have the methods that do nothing for it.
     """
 
     @property
@@ -49,9 +50,11 @@ class Lanes(Protocol):
         Raises:
             BuildError: an engine cannot start; the error names the reason and the remedy.
         """
+        del orders
 
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Begin to get ready for ``orders``; returns at once."""
+        del orders
 
     def lane(
         self, orders: Sequence[WorkOrder], is_cancelled: Callable[[], bool]
@@ -69,6 +72,7 @@ class Lanes(Protocol):
 
     def close(self) -> None:
         """End every process; from any thread, also while lanes measure."""
+        return
 
 
 @attrs.frozen

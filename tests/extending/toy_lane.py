@@ -20,7 +20,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
+from instruction_counts.execution.lanes import Lanes, LanesEntry, Measure, Opening
 from tests.fakes import FACTS
 
 
@@ -33,7 +33,7 @@ def measure_there(order: WorkOrder) -> Outcome:
 
 
 @attrs.frozen
-class Elsewhere:
+class Elsewhere(Lanes):
     """As many lanes as the other machine has processors; orders and outcomes travel as values."""
 
     facts: tuple[BuildFacts, ...]
@@ -45,12 +45,6 @@ class Elsewhere:
     def fingerprints(self) -> Mapping[str, Fingerprint]:
         """As the builds were asked there."""
         return {facts.build.name: facts.fingerprint for facts in self.facts}
-
-    def check(self, orders: Sequence[WorkOrder]) -> None:
-        """Anything can be counted there."""
-
-    def start(self, orders: Sequence[WorkOrder]) -> None:
-        """Nothing has to get ready."""
 
     @contextlib.contextmanager
     def lane(

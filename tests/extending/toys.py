@@ -30,7 +30,7 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import read
 from instruction_counts.engines.counting import Counted, Loop
-from instruction_counts.engines.engine import EngineEntry, Lend, Notice, Profile
+from instruction_counts.engines.engine import Engine, EngineEntry, Notice, Profile
 from instruction_counts.engines.kinds import Kind
 from instruction_counts.engines.kinds import register as register_kind
 from instruction_counts.engines.registry import register as register_engine
@@ -61,7 +61,7 @@ SHINE = Metric(
 # An engine: it counts the characters of a statement, each worth some beads.
 
 
-class Abacus:
+class Abacus(Engine):
     """Counts without running anything."""
 
     def __init__(self, facts: BuildFacts) -> None:
@@ -83,18 +83,6 @@ class Abacus:
     def fingerprint(self) -> Fingerprint:
         """That of the build."""
         return self._facts.fingerprint
-
-    def check(self, orders: Sequence[WorkOrder]) -> None:
-        """It can always start."""
-
-    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
-        """Nothing to get ready."""
-
-    def wait(self) -> None:
-        """Nothing to wait for."""
-
-    def close(self) -> None:
-        """Nothing to end."""
 
 
 def make_abacus(facts: BuildFacts, _: Profile, __: Notice) -> Abacus:
