@@ -192,7 +192,7 @@ class ClusterLanes:
                 except UsageError as error:  # of the machine: a full disk, say
                     self._lose(address, wanted[0], error)
                 else:
-                    self.fingerprints = answer.fingerprints or self.fingerprints
+                    self.fingerprints = answer.fingerprints
                     for text in answer.notices:
                         self._notice(f"{address}: {text}")
                     return answer.outcomes

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar, get_type_hints
 
@@ -26,7 +26,7 @@ from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Profile
-from instruction_counts.execution.lanes import Measure, Opening
+from instruction_counts.execution.lanes import Lanes, Measure, Opening
 from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
 from instruction_counts.storage.json_files import dumps, loads
 from instruction_counts.system.shortages import shortage
@@ -77,8 +77,8 @@ class Measured:
     """What became of the orders of a case."""
 
     outcomes: tuple[Outcome, ...]
-    fingerprints: dict[str, Fingerprint] | None = None
-    """As they are known by now, where that is new."""
+    fingerprints: dict[str, Fingerprint]
+    """As they are known by now."""
     notices: tuple[str, ...] = ()
     """What a person should know."""
 
@@ -120,65 +120,6 @@ def for_a_worker(order: WorkOrder) -> WorkOrder:
 _LOOK_UP_S = 1.0
 
 
-class _Run:
-    """Lanes that are open for a controller."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        self._notices: list[str] = []
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self._told: dict[str, Fingerprint] = {}
-        kind = lanes_named(wanted.lanes)
-        facts = tuple(kind.probe(build, wanted.timeout_s) for build in wanted.builds)
-        asked = Opening(
-            *(wanted.engine, facts, wanted.profile, wanted.jobs, wanted.cores),
-            self._notices.append,
-        )
-        self.lanes = kind.open(asked)
-        self.heard_at = time.monotonic()
-        """When the controller was there."""
-        watch = threading.Thread(target=self._watch, args=(wanted.silent_s,), daemon=True)
-        watch.start()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it measures nothing any more."""
-        return self._closed.is_set()
-
-    def measured(self, orders: Sequence[WorkOrder]) -> tuple[Outcome, ...]:
-        """What becomes of the orders of a case, on one lane."""
-        with self.lanes.lane(orders, self._closed.is_set) as measure:
-            if measure is None:
-                raise UsageError("these lanes were closed")
-            return tuple(_timed(measure, order) for order in orders)
-
-    def news(self) -> dict[str, Fingerprint] | None:
-        """The fingerprints, where they are others than they were."""
-        found = dict(self.lanes.fingerprints)
-        with self._lock:
-            is_new, self._told = found != self._told, found
-        return found if is_new else None
-
-    def notices(self) -> tuple[str, ...]:
-        """What is to be told, once."""
-        with self._lock:
-            found = tuple(self._notices)
-            del self._notices[: len(found)]
-        return found
-
-    def close(self) -> None:
-        """End all of its processes."""
-        if not self.is_closed:
-            self._closed.set()
-            self.lanes.close()
-
-    def _watch(self, silent_s: float) -> None:
-        """Close it when nothing was heard of the controller for so long."""
-        while not self._closed.wait(_LOOK_UP_S):
-            if time.monotonic() > self.heard_at + silent_s:
-                self.close()
-
-
 def _timed(measure: Measure, order: WorkOrder) -> Outcome:
     begin = time.monotonic()
     outcome = measure(order)
@@ -186,10 +127,18 @@ def _timed(measure: Measure, order: WorkOrder) -> Outcome:
 
 
 class Desk:
-    """Where what a controller asks arrives, as an actor of Dask: without its scheduler, at once."""
+    """Where what a controller asks arrives, as an actor of Dask: without its scheduler, at once.
+
+    It has the lanes of one run.
+    """
 
     def __init__(self) -> None:
-        self._run: _Run | None = None
+        self._lanes: Lanes | None = None
+        self._closed = threading.Event()
+        self._heard_at = 0.0
+        """When the controller was there."""
+        self._notices: list[str] = []
+        self._lock = threading.Lock()
 
     async def answer(self, name: str, arguments: str) -> str:
         """What the method of that name answers."""
@@ -230,46 +179,66 @@ class Desk:
 
     def open_lanes(self, wanted: Wanted) -> Opened:
         """Open the lanes of a run."""
-        self._run = run = _Run(wanted)
-        return Opened(run.lanes.number, run.lanes.widest, dict(run.lanes.fingerprints))
+        kind = lanes_named(wanted.lanes)
+        facts = tuple(kind.probe(build, wanted.timeout_s) for build in wanted.builds)
+        asked = Opening(
+            *(wanted.engine, facts, wanted.profile, wanted.jobs, wanted.cores),
+            self._notices.append,
+        )
+        self._lanes = lanes = kind.open(asked)
+        self._heard_at = time.monotonic()
+        watch = threading.Thread(target=self._watch, args=(wanted.silent_s,), daemon=True)
+        watch.start()
+        return Opened(lanes.number, lanes.widest, dict(lanes.fingerprints))
 
     def check(self, orders: tuple[WorkOrder, ...]) -> bool:
         """Find out whether orders can be carried out."""
-        self._running().lanes.check(orders)
+        self._running().check(orders)
         return True
 
     def start(self, orders: tuple[WorkOrder, ...]) -> bool:
         """Begin to get ready for orders."""
-        self._running().lanes.start(orders)
+        self._running().start(orders)
         return True
 
     def measure(self, orders: tuple[WorkOrder, ...]) -> Measured:
-        """Measure the orders of a case, and tell what is new."""
-        run = self._running()
-        outcomes = run.measured(orders)
-        return Measured(outcomes, run.news(), run.notices())
+        """Measure the orders of a case on one lane, and tell what is new, once."""
+        lanes = self._running()
+        with lanes.lane(orders, self._closed.is_set) as measure:
+            if measure is None:
+                raise UsageError("these lanes were closed")
+            outcomes = tuple(_timed(measure, order) for order in orders)
+        with self._lock:
+            notices = tuple(self._notices)
+            del self._notices[: len(notices)]
+        return Measured(outcomes, dict(lanes.fingerprints), notices)
 
     def machine(self) -> Machine:
         """What one core can do."""
-        return self._running().lanes.machine()
+        return self._running().machine()
 
     def changed_files(self) -> dict[str, ChangedFiles]:
         """Files of the builds that changed since they were probed here, by the name of a build."""
-        return self._running().lanes.changed_files()
+        return self._running().changed_files()
 
-    def hear(self) -> bool:
+    def hear(self) -> None:
         """The controller is there."""
-        return bool(self._running())
+        self._running()
 
-    def close_lanes(self) -> bool:
-        """End all processes of a run; whether there were any."""
-        run, self._run = self._run, None
-        if run is not None:
-            run.close()
-        return run is not None
+    def close_lanes(self) -> None:
+        """End all processes of a run."""
+        if self._lanes is not None and not self._closed.is_set():
+            self._closed.set()
+            self._lanes.close()
 
-    def _running(self) -> _Run:
-        if self._run is None or self._run.is_closed:
+    def _running(self) -> Lanes:
+        if self._lanes is None or self._closed.is_set():
             raise UsageError("this worker has closed the lanes of this run", "Measure again.")
-        self._run.heard_at = time.monotonic()
-        return self._run
+        self._heard_at = time.monotonic()
+        return self._lanes
+
+    def _watch(self, silent_s: float) -> None:
+        """Close them when nothing was heard of the controller for so long."""
+        while not self._closed.wait(_LOOK_UP_S):
+            if time.monotonic() > self._heard_at + silent_s:
+                self.close_lanes()

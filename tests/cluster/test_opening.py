@@ -51,7 +51,7 @@ class Scripted:
         usual = {"hello": SAME, "open_lanes": OPENED, "check": True, "start": True}
         if task.__name__ == "measure":
             (orders,) = arguments
-            usual["measure"] = Measured((MEASURED,) * len(orders))
+            usual["measure"] = Measured((MEASURED,) * len(orders), OPENED.fingerprints)
             self.told.append((address, " ".join(order.build.name for order in orders)))
         answer = (usual | self.answers[address])[task.__name__]
         if isinstance(answer, Exception):
