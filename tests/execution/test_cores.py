@@ -204,19 +204,6 @@ def test_who_waits_says_once_for_whom(tmp_path: Path) -> None:
     assert [f'waiting for a core: held by process {process.pid}, "{arguments}"'] == said
 
 
-def test_who_held_a_core_before_is_not_waited_for(tmp_path: Path) -> None:
-    """Another lane has it now."""
-    said: list[str] = []
-    looks = iter([False, False, True])
-    pool = shared_pool(tmp_path, 0, 1, notice=said.append)
-    with other_process(tmp_path) as process:
-        process.communicate("")
-    with pool.reserve(1), pool.reserve(2, lambda: next(looks)) as cores:
-        assert () == cores
-
-    assert [] == said
-
-
 def test_lanes_of_the_same_process_are_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +17,6 @@ from instruction_counts.engines.warm import channel
 from instruction_counts.engines.warm.client import WarmServer, WarmServers, holders, told
 from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import FACTS
-from tests.process import ROOT
 from tests.waiting import comes_true, ends_soon, is_stopped
 
 
@@ -185,38 +182,6 @@ def test_a_holder_uses_the_cores_that_its_command_may_use() -> None:
     (pid,) = pids()
 
     assert {min(cores)} == os.sched_getaffinity(pid)
-
-
-_IN_A_TERMINAL = """\
-import os, time
-os.open(os.ttyname(0), os.O_RDWR)  # the terminal of this session, which has none yet
-from tests.engines.warm.test_client import attending
-servers = attending()
-print("attends", flush=True)
-time.sleep(1000)
-"""
-
-
-def test_a_holder_outlives_the_terminal_that_its_command_was_typed_in() -> None:
-    """The command itself ends with it."""
-    terminal, of_command = os.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", _IN_A_TERMINAL],
-        cwd=ROOT,
-        stdin=of_command,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    ) as command:
-        os.close(of_command)
-        assert command.stdout is not None
-        assert b"attends\n" == command.stdout.readline()
-        (before,) = pids()
-
-        os.close(terminal)
-
-        assert -signal.SIGHUP == command.wait()
-    attending().close()
-    assert [before] == pids()
 
 
 def test_a_command_waits_for_a_holder_that_stands_still() -> None:
