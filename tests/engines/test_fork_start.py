@@ -93,7 +93,7 @@ def test_what_adds_to_a_measurement_is_not_left_out_because_servers_are_gone(
     attempt = _Attempt(WorkOrder(make_case("add"), BUILD, 10.0), (0,))
     expected = pytest.raises(HolderGoneError) if is_lost else contextlib.nullcontext({})
     with expected as nothing:
-        assert nothing == attempt.try_to_run(Failing(None, Which("times")), "executed")  # type: ignore[arg-type]
+        assert nothing == attempt.try_to_run(Failing(None, Which("times"), {}), "executed")  # type: ignore[arg-type]
 
 
 class Making(ForkEngine):

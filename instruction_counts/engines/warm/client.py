@@ -70,18 +70,14 @@ class WarmServers:
         self._notice = notice
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
-        self._hello: dict[str, Any] = {}
+        self._ready: dict[str, Any] = {}
+        """What servers had reported before this came, as far as they were ready."""
         self._presence = self._found()
         self.is_closed = False
 
     def server(self, which: Which) -> WarmServer:
         """One of them."""
-        return WarmServer(self, which)
-
-    def ready(self, which: Which) -> dict[str, Any]:
-        """What a server had reported before this came; empty where it was not ready."""
-        found: dict[str, Any] = self._hello.get("ready", {}).get(which.folder)
-        return found or {}
+        return WarmServer(self, which, self._ready.get(which.folder, {}))
 
     def attend(self) -> socket.socket:
         """See that there is a holder, which knows as long as this lives that it is used.
@@ -141,13 +137,13 @@ class WarmServers:
         with contextlib.suppress(OSError, ValueError):
             connection = channel.connected(self._place)
             channel.send(connection, {"do": "hello", "stay": True})
-            self._hello = channel.receive(connection)
+            hello = channel.receive(connection)
             expected = "ok", digest_of(self._order.facts.files)
-            if (self._hello["status"], self._hello["files"]) == expected:
+            if (hello["status"], hello["files"]) == expected:
+                self._ready = hello["ready"]
                 return connection
             connection.close()
             told(self._place, "retire")
-        self._hello = {}
         return None
 
     def _start(self) -> None:
@@ -180,15 +176,15 @@ class WarmServers:
     def _leave(self) -> None:
         if self._presence is not None:
             self._presence.close()
-            self._presence, self._hello = None, {}
+            self._presence = None
 
 
 class WarmServer:
     """A `ForkServer` that another process holds."""
 
-    def __init__(self, servers: WarmServers, which: Which) -> None:
+    def __init__(self, servers: WarmServers, which: Which, ready: Mapping[str, Any]) -> None:
         self._servers, self._which = servers, which
-        self._answered: dict[str, Any] = {}
+        self._answered: dict[str, Any] = {"ready": ready}
         """What the server says of itself with each answer."""
         self.cores: Sequence[int] = ()
         """Where it gets ready, if it has to; its children have cores of their own."""
@@ -196,7 +192,7 @@ class WarmServer:
     @property
     def ready(self) -> dict[str, Any]:
         """What the server reported when it was ready; empty where it is not."""
-        found: dict[str, Any] = self._answered.get("ready") or self._servers.ready(self._which)
+        found: dict[str, Any] = self._answered["ready"]
         return found
 
     @property

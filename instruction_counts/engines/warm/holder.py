@@ -83,7 +83,7 @@ class Holder:
         self._used = self._began + _FIRST_WITHIN_S
         self._is_retired = False
         self._own_inode = self._inode()
-        self._tasks: Mapping[str, Callable[..., dict[str, Any]]] = {
+        self._tasks: Mapping[str, Callable[[socket.socket, Any], dict[str, Any]]] = {
             "hello": self._hello,
             "warm_up": self._warm_up,
             "run": self._run,
@@ -131,10 +131,9 @@ class Holder:
                 connection.settimeout(None)
                 channel.check_peer(connection)
                 request = channel.receive(connection)
-                what = request.pop("do")
-                is_use = what != "status"
+                is_use = request["do"] != "status"
                 try:
-                    answer = self._tasks[what](connection, **request)
+                    answer = self._tasks[request["do"]](connection, request)
                 except WorkerError as error:
                     answer = {"status": "failed", "failure": error.failure}
                 except ServerStartError as error:
@@ -164,10 +163,10 @@ class Holder:
                     if dump not in kept and dump.suffix != ".log":
                         dump.unlink(missing_ok=True)
 
-    def _hello(self, _: socket.socket, *, stay: bool = False) -> dict[str, Any]:
+    def _hello(self, *_: object) -> dict[str, Any]:
         """What there is; with ``stay`` it is used for as long as the connection is there."""
-        del stay
-        if states_of([*self._loaded]) != self._loaded:
+        loaded = dict(self._loaded)  # a server that gets ready meanwhile adds to it
+        if states_of(loaded) != loaded:
             self._retire()
         return {
             "status": "retired" if self._is_retired else "ok",
@@ -180,47 +179,37 @@ class Holder:
             },
         }
 
-    def _warm_up(
-        self, _: socket.socket, *, which: Mapping[str, Any], cores: list[int]
-    ) -> dict[str, Any]:
-        server = self._server(which, cores)
+    def _warm_up(self, _: socket.socket, request: Mapping[str, Any]) -> dict[str, Any]:
+        server = self._server(request)
         was_ready = server.is_ready
         server.warm_up()
         if not was_ready:
-            self._note_loaded(server, which["role"])
+            self._note_loaded(server, request["which"]["role"])
         return {"status": "ok", "ready": server.ready, "folder": str(server.folder)}
 
-    def _run(
-        self,
-        connection: socket.socket,
-        *,
-        which: Mapping[str, Any],
-        cores: list[int],
-        task: Mapping[str, Any],
-        timeout_s: float,
-        files: Mapping[str, str] | None,
-        made: Mapping[str, str] | None,
-    ) -> dict[str, Any]:
+    def _run(self, connection: socket.socket, request: Mapping[str, Any]) -> dict[str, Any]:
+        warm = self._warm_up(connection, request)
+        server, task, files = self._server(request), request["task"], request["files"]
         given, wanted = (
-            {name: Path(path) for name, path in (paths or {}).items()} for paths in (files, made)
+            {name: Path(path) for name, path in (paths or {}).items()}
+            for paths in (files, request["made"])
         )
-        warm = self._warm_up(connection, which=which, cores=cores)
-        server = self._server(which, cores)
-        place = json.dumps([which, task, files], sort_keys=True)
+        place = json.dumps([request["which"], task, files], sort_keys=True)
         answer = self._kept.get(place)
         if answer is None or not any(server.folder.glob(f"dumps/cg.{answer['pid']}.*")):
-            answer = server.run(task, timeout_s, given, wanted, connection.fileno())
+            waiting = connection.fileno()
+            answer = server.run(task, request["timeout_s"], given, wanted, waiting)
             if task.get(KEPT):
                 self._kept[place] = answer
         return {**warm, "answer": answer}
 
-    def _retire(self, _: socket.socket | None = None) -> dict[str, Any]:
+    def _retire(self, *_: object) -> dict[str, Any]:
         """End as soon as nobody uses it; nobody new finds it."""
         self._is_retired = True
         self._place.unlink(missing_ok=True)
         return {"status": "ok"}
 
-    def _status(self, _: socket.socket) -> dict[str, Any]:
+    def _status(self, *_: object) -> dict[str, Any]:
         now = time.monotonic()
         return {
             "status": "ok",
@@ -234,13 +223,13 @@ class Holder:
             "memory_bytes": _memory_below(os.getpid()),
         }
 
-    def _server(self, which: Mapping[str, Any], cores: list[int]) -> ForkServer:
-        key = cattrs.structure(which, Which)
+    def _server(self, request: Mapping[str, Any]) -> ForkServer:
+        key = cattrs.structure(request["which"], Which)
         with self._lock:
             server = self._servers.get(key)
             if server is None:
                 server = self._servers[key] = self._make(key, self._notice)
-                server.cores = cores
+                server.cores = request["cores"]
             return server
 
     def _notice(self, text: str) -> None:

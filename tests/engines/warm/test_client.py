@@ -142,7 +142,7 @@ class Held:
 def test_a_server_of_another_holder_has_its_folder() -> None:
     """Whichever server of this command noticed first that the holder was gone."""
     held = Held("first")
-    server = WarmServer(held, Which("counts"))  # type: ignore[arg-type]
+    server = WarmServer(held, Which("counts"), {})  # type: ignore[arg-type]
     server.warm_up()
     before = server.folder
     held.holder = "second"
