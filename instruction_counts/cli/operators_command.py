@@ -27,8 +27,8 @@ from instruction_counts.report import operators as report
 from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators import catalogue
 from instruction_counts.sources.operators.calls import Overrides
-from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.operators.source import selected, standard_file, without_cpp
+from instruction_counts.sources.operators.entries import read_operators
+from instruction_counts.sources.operators.source import selected, without_cpp
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 
@@ -47,7 +47,7 @@ def operators_command() -> None:
 @output_options()
 def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outputs) -> None:
     """List operators: by name (torch.add, add, 'torch.fft.*') or category:NAME; default all."""
-    entries = selected(read_operators(operators_file or standard_file()), patterns or ("*",))
+    entries = selected(read_operators(operators_file), patterns or ("*",))
     # Those that come with the program all have what they do not exclude; a test says so.
     schemas = catalogue.load_schemas(default_build(), Cache()) if operators_file else None
     outputs.write(report.listed(entries, without_cpp(entries, schemas) if schemas else {}))
@@ -61,7 +61,7 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outpu
 def coverage(operators_file: Path | None, outputs: Outputs, builds: tuple[Build, ...]) -> None:
     """Show which public operators of torch have no entry, those called most first."""
     build = only_build(builds, "coverage")
-    entries = read_operators(operators_file or standard_file())
+    entries = read_operators(operators_file)
     found = catalogue.coverage(build, entries)
     outputs.write(report.coverage(found, build.name, outputs.limit or 0))
 

@@ -17,22 +17,17 @@ from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.sources.inputs import sizes_in
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.catalogue import Schemas, load_schemas
-from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Template
-from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.operators.sizes import (
-    at_size,
-    check_sizes,
-    sizes_in,
-    templates,
-    usual_sizes,
+from instruction_counts.sources.operators.entries import (
+    SIZE,
+    OperatorEntry,
+    Template,
+    read_operators,
 )
-from instruction_counts.sources.operators.source import (
-    definitions_of,
-    selected,
-    standard_file,
-)
+from instruction_counts.sources.operators.sizes import at_size, check_sizes, templates, usual_sizes
+from instruction_counts.sources.operators.source import definitions_of, selected
 from instruction_counts.system.cache import Cache
 
 if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
@@ -74,8 +69,8 @@ def measure_sizes(
     """
     entry = _one_entry(operator, file)
     shapes = templates(entry, scale)
-    stated = sizes or ("" if scale else entry.sizes)
-    found = sizes_in(stated) if stated else usual_sizes(shapes)
+    stated = sizes_in(sizes) if sizes else () if scale else entry.sizes
+    found = stated or usual_sizes(shapes)
     check_sizes(shapes, found)
     observer.note(_shapes(shapes))
     modes = attrs.evolve(
@@ -119,7 +114,7 @@ def _shapes(shapes: Mapping[str, Template]) -> str:
 
 
 def _one_entry(operator: str, file: Path | None) -> OperatorEntry:
-    entries = selected(read_operators(file or standard_file()), (operator,))
+    entries = selected(read_operators(file), (operator,))
     exact = [entry for entry in entries if entry.name.lower() == operator.lower()]
     if len(exact or entries) > 1:
         names = ", ".join(entry.name for entry in entries[:5])

@@ -1,4 +1,4 @@
-"""Models and inputs, those of operators too, as the command line names them."""
+"""Models, inputs and sizes, those of operators too, as the command line names them."""
 
 from __future__ import annotations
 
@@ -55,6 +55,37 @@ def parse_input(text: str) -> InputSpec:
     return InputSpec(
         shape, match["dtype"], int(high) if high else None, match["name"], match["model"]
     )
+
+
+# Sizes
+
+MOST_ELEMENTS = 2**28
+"""Of a tensor: 1 GiB of float32."""
+_RANGE = re.compile(rf"{_SIZE}:{_SIZE}(:{_SIZE})?")
+_LIST = re.compile(rf"{_SIZE}(,{_SIZE})*")
+
+
+def sizes_in(text: str) -> tuple[int, ...]:
+    """``16:65536`` is powers of four, ``16:65536:2`` of two; ``16,100,1000`` is just these.
+
+    Raises:
+        UsageError: the text has another form, or a size at which no tensor fits into memory.
+    """
+    found: list[int] = []
+    if _RANGE.fullmatch(text):
+        first, last, factor = (int(part) for part in [*text.split(":"), "4"][:3])
+        size = first
+        while factor >= 2 and 1 <= size <= last <= MOST_ELEMENTS:
+            found.append(size)
+            size *= factor
+    elif _LIST.fullmatch(text):
+        found = [int(part) for part in text.split(",")]
+    if not found or sorted(set(found)) != found or not 1 <= found[0] <= found[-1] <= MOST_ELEMENTS:
+        raise UsageError(
+            f"{quoted(text)} is not a range of sizes between 1 and {MOST_ELEMENTS:,}",
+            "For example: 16:65536, 16:4096:2 or 10,100",
+        )
+    return tuple(found)
 
 
 # Models

@@ -17,12 +17,11 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.sources.operators import code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls
 from instruction_counts.sources.operators.catalogue import load_schemas
-from instruction_counts.sources.operators.entries import VARIANTS
-from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.operators.entries import VARIANTS, read_operators
 from instruction_counts.system.cache import Cache
 from tests.process import ROOT, called
 
-ENTRIES = read_operators(ROOT / "definitions" / "operators.yaml")
+ENTRIES = read_operators()
 FEWEST = 380
 FEWEST_PROPOSED = 180
 

@@ -1,4 +1,4 @@
-"""Operators as ``definitions/operators.yaml`` states them: values, and how each is written."""
+"""Operators as ``definitions/operators.yaml`` states them: values, each mistake with its place."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import attrs
@@ -13,15 +14,21 @@ import attrs
 from instruction_counts.core.checks import checked_compile_options, checked_dynamic_shapes
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.bounds import Count
-from instruction_counts.reading.documents import one_of
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.reading.documents import one_of, read
 from instruction_counts.reading.structure import (
     Check,
     Mismatch,
     Parsed,
     Text,
     among,
+    located,
+    require_version,
     strict_converter,
+    structured,
 )
+from instruction_counts.sources.inputs import sizes_in
+from instruction_counts.system.program import HOME
 
 CONVERTER = strict_converter()
 VARIANTS = ("small", "typical", "large", "skewed")
@@ -69,13 +76,18 @@ Template: TypeAlias = tuple[int | str, ...]
 _TORCH_OBJECT = re.compile(r"torch\.\w+")
 _CATEGORY = re.compile(r"[a-z][a-z0-9 _-]*")
 _OVERLOAD = re.compile(r"\w*")
+_NAME = re.compile(r"(?:torch(?:\.(?:nn\.functional|linalg|fft|special|sparse))?|Tensor)\.\w+")
+_NAMES = (
+    "torch.X, torch.nn.functional.X, torch.linalg.X, torch.fft.X, torch.special.X, torch.sparse.X "
+    "or Tensor.X"
+)
 
 Variants: TypeAlias = Annotated[
     Mapping[Annotated[str, among(VARIANTS)], T],
     Check(len, f"a value for at least one of {', '.join(VARIANTS)}"),
 ]
-Families: TypeAlias = Mapping[str, Variants[tuple[Count, ...]]]
-FAMILIES: ContextVar[Families] = ContextVar("families")
+_Families: TypeAlias = Mapping[str, Variants[tuple[Count, ...]]]
+_families: ContextVar[_Families] = ContextVar("families")
 """The shapes that have names, while the entries of their file are read."""
 
 
@@ -141,7 +153,7 @@ Drawn: TypeAlias = Annotated[Distribution, Parsed(_distribution)]
 
 def _shape(value: Any) -> Shape | Mapping[str, Shape]:
     if isinstance(value, str):
-        known = FAMILIES.get()
+        known = _families.get()
         if value not in known:
             alone = "a list of sizes, or a name that is stated under shapes"
             raise Mismatch(one_of(known, value) if known else alone)
@@ -206,6 +218,13 @@ def _argument(value: Any) -> Any:
 # Entries
 
 
+def _range(value: Any) -> tuple[int, ...]:
+    try:
+        return sizes_in(CONVERTER.structure(value, str))
+    except UsageError as error:
+        raise Mismatch(error.remedy) from None
+
+
 def _accepted_by(check: Callable[[Any], object]) -> Parsed:
     """A value that a definition can state."""
 
@@ -267,8 +286,8 @@ class Stated:
     ) = None
     scale: Mapping[str, tuple[Count | Literal["N"], ...]] = attrs.field(factory=dict)
     """How inputs grow over a range of sizes; nothing grows them by a rule."""
-    sizes: str = ""
-    """The range that is usual, as ``operators sizes`` takes it; empty goes by the inputs."""
+    sizes: Annotated[tuple[int, ...], Parsed(_range)] = ()
+    """Those that are usual, stated as ``operators sizes`` takes them; empty goes by the inputs."""
     note: Text = ""
 
 
@@ -340,3 +359,87 @@ class OperatorEntry(Stated):
 def has_dimension(shape: Sequence[int], dim: int) -> bool:
     """Whether a shape has a dimension; negative ones are counted from its end."""
     return -len(shape) <= dim < len(shape)
+
+
+# Files
+
+
+@attrs.frozen(kw_only=True)
+class _File:
+    shapes: Any = None
+    """Read before, since operators name them."""
+    operators: Annotated[
+        Mapping[Annotated[str, Check(_NAME.fullmatch, _NAMES)], Stated],
+        Check(len, "at least one operator"),
+    ]
+
+
+require_version(CONVERTER, _File, "version", 1)
+
+
+def read_operators(path: Path | None = None) -> tuple[OperatorEntry, ...]:
+    """The operators of a file, in its order; None is the one that comes with this program.
+
+    Raises:
+        DataError: the file is missing, or holds problems: all of its form, or else all of what
+            does not go together.
+    """
+    path = path or HOME / "definitions" / "operators.yaml"
+    root = read(path, "See docs/how-to/operators.md for the form of an entry.")
+    named = root.below("shapes")
+    _families.set(structured(named, _Families, CONVERTER) if named.steps else {})  # type: ignore[type-abstract]
+    file = structured(root, _File, CONVERTER)
+    entries = [
+        OperatorEntry(
+            **attrs.asdict(stated, recurse=False),
+            name=name,
+            file=str(path),
+            line=root.below("operators", name).line,
+        )
+        for name, stated in file.operators.items()
+    ]
+    mistakes = [
+        Mismatch(mistake.expected, mistake.found, ("operators", entry.name, *mistake.at))
+        for entry in entries
+        for mistake in _mistakes(entry)
+    ]
+    if mistakes:
+        raise located(root, mistakes)
+    return tuple(entries)
+
+
+def _mistakes(entry: OperatorEntry) -> Iterator[Mismatch]:
+    """What only shows when the fields are seen together."""
+    if entry.is_method and not entry.inputs and entry.python is None:
+        yield Mismatch("at least one input, for the receiver", "none", ("inputs",))
+    if not entry.variants:
+        yield Mismatch("at least one variant shared by all shapes and values", "no shared variant")
+    yield from _mistakes_of_indices(entry)
+    for name in entry.inputs.keys() & entry.kwargs.keys():
+        yield Mismatch(f"a name other than {name}, which is also an input", at=("kwargs", name))
+    known = [*entry.inputs, *entry.kwargs]
+    for place, name in enumerate(entry.positional):
+        if name not in known or name in entry.positional[:place]:
+            expected = one_of(known, name) if name not in known else "unique names"
+            yield Mismatch(expected, at=("positional", place))
+    for name in entry.scale.keys() - entry.tensors.keys():
+        yield Mismatch(one_of(entry.tensors, name), f'"{name}"', ("scale", name))
+    if entry.scale and not any(SIZE in shape for shape in entry.scale.values()):
+        yield Mismatch(f"{SIZE} in at least one shape, such as [{SIZE}, 64]", at=("scale",))
+
+
+def _mistakes_of_indices(entry: OperatorEntry) -> Iterator[Mismatch]:
+    for name, tensor in entry.each_tensor():
+        index = tensor.distribution
+        if index is None or not index.of:
+            continue
+        if index.of not in entry.tensors:
+            expected = one_of(entry.inputs, index.of)
+            yield Mismatch(expected, f'index_of "{index.of}"', ("inputs", name))
+            continue
+        for variant in entry.variants:
+            size = at(entry.tensors[index.of].shape, variant)
+            if not has_dimension(size, index.dim):
+                expected = f"a dimension of {index.of}, which is {list(size)}"
+                found = f"index_of [{index.of}, {index.dim}]"
+                yield Mismatch(expected, found, ("inputs", name))

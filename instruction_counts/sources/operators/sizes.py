@@ -8,23 +8,15 @@ from collections.abc import Mapping, Sequence
 
 from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.operators.entries import (
-    SIZE,
-    OperatorEntry,
-    Shape,
-    Template,
-    at,
-)
+from instruction_counts.sources.inputs import MOST_ELEMENTS
+from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Shape, Template, at
 
 LEAST_POINTS = 4
 """Sizes that a fit needs."""
 _USUAL_POINTS = 7
 _USUAL_ELEMENTS = 2**16
 _CLOSE = 256
-_MOST_ELEMENTS = 2**28
 _MOST_DIMENSIONS = 64
-_RANGE = re.compile(r"[0-9]{1,18}:[0-9]{1,18}(:[0-9]{1,18})?")
-_LIST = re.compile(r"[0-9]{1,18}(,[0-9]{1,18})*")
 _PART = re.compile(rf"{SIZE}|[0-9]{{1,18}}")  # what fits into torch's sizes
 
 
@@ -51,34 +43,11 @@ def check_sizes(templates_: Mapping[str, Template], sizes: Sequence[int]) -> Non
         UsageError: a tensor would have more than 2^28 elements (1 GiB of float32).
     """
     for name, shape in at_size(templates_, max(sizes)).items():
-        if math.prod(shape) > _MOST_ELEMENTS:
+        if math.prod(shape) > MOST_ELEMENTS:
             raise UsageError(
                 f"{name} would have {math.prod(shape):,} elements at N = {max(sizes):,}",
-                f"The maximum is {_MOST_ELEMENTS:,}: choose smaller sizes.",
+                f"The maximum is {MOST_ELEMENTS:,}: choose smaller sizes.",
             )
-
-
-def sizes_in(text: str) -> tuple[int, ...]:
-    """``16:65536`` is powers of four, ``16:65536:2`` of two; ``16,100,1000`` is just these.
-
-    Raises:
-        UsageError: the text has another form, or a size at which no tensor fits into memory.
-    """
-    found: list[int] = []
-    if _RANGE.fullmatch(text):
-        first, last, factor = (int(part) for part in [*text.split(":"), "4"][:3])
-        size = first
-        while factor >= 2 and 1 <= size <= last <= _MOST_ELEMENTS:
-            found.append(size)
-            size *= factor
-    elif _LIST.fullmatch(text):
-        found = [int(part) for part in text.split(",")]
-    if not found or sorted(set(found)) != found or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
-        raise UsageError(
-            f"{quoted(text)} is not a range of sizes between 1 and {_MOST_ELEMENTS:,}",
-            "For example: 16:65536, 16:4096:2 or 10,100",
-        )
-    return tuple(found)
 
 
 def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]:

@@ -21,20 +21,19 @@ from instruction_counts.sources.inputs import parse_input
 from instruction_counts.sources.operators import code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls, together
 from instruction_counts.sources.operators.catalogue import Schemas, load_schemas
-from instruction_counts.sources.operators.entries import DTYPES, VARIANTS, OperatorEntry, Shape
-from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.operators.entries import (
+    DTYPES,
+    VARIANTS,
+    OperatorEntry,
+    Shape,
+    read_operators,
+)
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.program import HOME
 
 ALL = "all"
 OUTPUT = "out"
 _CATEGORY = "category:"
 _NAMED = 3
-
-
-def standard_file() -> Path:
-    """The file of operators that comes with this program."""
-    return HOME / "definitions" / "operators.yaml"
 
 
 @attrs.frozen
@@ -48,7 +47,7 @@ class OperatorSource:
     patterns: tuple[str, ...]
     """``torch.add``, ``add``, ``torch.fft.*``, ``category:reduction`` or ``*``."""
     overrides: Overrides = attrs.field(factory=Overrides)
-    file: Path = attrs.field(factory=standard_file)
+    file: Path | None = None
     note: Callable[[str], None] = attrs.field(default=lambda _: None, eq=False, repr=False)
     """Receives which of these operators have none of the shapes that are asked for, or no C++."""
 
@@ -114,7 +113,7 @@ def operators(
     several = {name: tuple(map(tuple, sizes)) for name, sizes in (inputs or {}).items()}
     variants = VARIANTS if ALL in shapes else tuple(shapes) or ("typical",)
     overrides = Overrides(variants, tuple(dtypes), together(several), seed, tuple(devices))
-    return OperatorSource(patterns, overrides, file or standard_file(), note)
+    return OperatorSource(patterns, overrides, file, note)
 
 
 def shapes_of(texts: Iterable[str]) -> dict[str, list[Shape]]:

@@ -30,9 +30,9 @@ from instruction_counts.sources.operators.entries import (
     FLOATS,
     Distribution,
     Shape,
+    read_operators,
 )
-from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.operators.source import definitions_of, selected, standard_file
+from instruction_counts.sources.operators.source import definitions_of, selected
 from instruction_counts.sources.specification.values import (
     CONVERTER,
     Entry,
@@ -306,7 +306,7 @@ def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenc
     with_dtype = next((name for name, each in entry.inputs.items() if each.dtypes), None)
     number = 0
     try:
-        for operator in selected(read_operators(standard_file()), [entry.operator]):
+        for operator in selected(read_operators(), [entry.operator]):
             for expansion in expansions(entry.inputs):
                 dtypes = () if with_dtype is None else (expansion.dtypes[with_dtype],)
                 shapes = (expansion.shapes,) if entry.inputs else ()

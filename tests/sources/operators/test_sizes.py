@@ -6,16 +6,9 @@ import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.operators.entries import Tensor
-from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.operators.sizes import (
-    at_size,
-    check_sizes,
-    sizes_in,
-    templates,
-    usual_sizes,
-)
-from instruction_counts.sources.operators.source import standard_file
+from instruction_counts.sources.inputs import sizes_in
+from instruction_counts.sources.operators.entries import Tensor, read_operators
+from instruction_counts.sources.operators.sizes import at_size, check_sizes, templates, usual_sizes
 from tests.sources.operators.made import entry
 
 MATRIX = Tensor({"small": (2, 3), "typical": (64, 32)})
@@ -74,12 +67,12 @@ def test_the_usual_sizes_give_tensors_that_are_alike(
 def test_every_operator_that_grows_has_usual_sizes_that_are_moderate() -> None:
     """Those that are stated, too."""
     wrong = {}
-    for operator in read_operators(standard_file()):
+    for operator in read_operators():
         try:
             shapes = templates(operator, ())
         except UsageError:
             continue
-        sizes = sizes_in(operator.sizes) if operator.sizes else usual_sizes(shapes)
+        sizes = operator.sizes or usual_sizes(shapes)
         largest = max(math.prod(shape) for shape in at_size(shapes, sizes[-1]).values())
         if largest > 65_536 or len(sizes) < 4:
             wrong[operator.name] = (largest, sizes)

@@ -10,8 +10,8 @@ from instruction_counts.sources.operators.entries import (
     Distribution,
     OperatorEntry,
     Tensor,
+    read_operators,
 )
-from instruction_counts.sources.operators.reading import read_operators
 
 HEAD = """\
 version: 1
