@@ -145,15 +145,7 @@ class Store:
     # Whole runs
 
     def import_run(self, run: Run) -> int:
-        """Store a whole run; returns its number.
-
-        Raises:
-            DataError: the run holds one case twice.
-        """
-        if len({record.identity for record in run.cases}) != len(run.cases):
-            raise DataError(
-                "the run contains a case on a build twice", "Remove one of them from the file."
-            )
+        """Store a whole run; returns its number."""
         with self._database.writing() as connection:
             return _insert(connection, run, COMPLETE if run.is_finished else INTERRUPTED)
 

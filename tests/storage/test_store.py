@@ -118,19 +118,11 @@ def test_code_can_be_searched(store: Store) -> None:
         assert [1] == list(found.scalars())
 
 
-@pytest.mark.parametrize(
-    ("second", "said"),
-    [
-        (make_record(outcome=failed()), "contains a case on a build twice"),
-        (make_record("b", outcome=attrs.evolve(OK, duration_s=math.nan)), "b contains a number"),
-    ],
-)
-def test_what_cannot_be_stored_is_refused_as_a_whole(
-    store: Store, second: Record, said: str
-) -> None:
-    """One of two equal cases would be lost; of a run that fails in its middle nothing is left."""
-    with pytest.raises(DataError, match=said):
-        store.import_run(make_run(make_record(), second))
+def test_what_cannot_be_stored_is_refused_as_a_whole(store: Store) -> None:
+    """Of a run that fails in its middle nothing is left."""
+    odd = make_record("b", outcome=attrs.evolve(OK, duration_s=math.nan))
+    with pytest.raises(DataError, match="b contains a number"):
+        store.import_run(make_run(make_record(), odd))
 
     assert () == store.summaries()
 
