@@ -36,12 +36,12 @@ class LazyStore:
         if self._store is not None:
             self._store.close()
 
-    def existing(self) -> Store | None:
-        """The store; None where no option names a database and there is none."""
+    def existing(self, *, as_named: bool = True) -> Store | None:
+        """The store; None where there is none, unless an option names it and that is to hold."""
         try:
             return self.opened(must_exist=True)
         except UsageError as error:
-            if isinstance(error, DataError) or self._db is not None:
+            if isinstance(error, DataError) or (as_named and self._db is not None):
                 raise
             return None
 
@@ -113,7 +113,7 @@ def _interpreter(name: str, role: str, runs: LazyStore) -> Build | None:
 
 def _refuse_stored(name: str, runs: LazyStore) -> None:
     """Refuse a name in the working directory that a stored run has, too."""
-    store = None if is_file_name(name) else runs.existing()
+    store = None if is_file_name(name) else runs.existing(as_named=False)
     number = None if store is None else store.find(name)
     if number is not None:
         raise UsageError(

@@ -169,6 +169,20 @@ def test_a_run_is_not_there_where_no_option_names_a_database(
         assert is_made is (tmp_path / "runs.db").exists()
 
 
+def test_what_is_here_needs_no_database(
+    none: LazyStore, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No run of one that is yet to be made can have its name, too."""
+    monkeypatch.chdir(tmp_path)
+    file.rename("nightly")
+    (tmp_path / "new" / "bin").mkdir(parents=True)
+    (tmp_path / "new" / "bin" / "python").touch()
+
+    side, build = named_sides(["nightly", "new"], [], none)
+
+    assert ("nightly", str(tmp_path / "new" / "bin" / "python")) == (side.title, build.python)
+
+
 def test_a_name_that_a_run_has_and_a_file_here_is_refused(
     stored: LazyStore, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
