@@ -55,6 +55,14 @@ def file(tmp_path: Path) -> Path:
     return Path(file_of(ONE, tmp_path / "before.json"))
 
 
+def interpreter_in(environment: Path) -> Path:
+    """A file in the place of the interpreter of an environment."""
+    python = environment / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    return python
+
+
 @pytest.mark.parametrize(
     ("name", "after", "title"),
     [
@@ -175,12 +183,11 @@ def test_what_is_here_needs_no_database(
     """No run of one that is yet to be made can have its name, too."""
     monkeypatch.chdir(tmp_path)
     file.rename("nightly")
-    (tmp_path / "new" / "bin").mkdir(parents=True)
-    (tmp_path / "new" / "bin" / "python").touch()
+    python = interpreter_in(tmp_path / "new")
 
     side, build = named_sides(["nightly", "new"], [], none)
 
-    assert ("nightly", str(tmp_path / "new" / "bin" / "python")) == (side.title, build.python)
+    assert ("nightly", str(python)) == (side.title, build.python)
 
 
 def test_a_name_that_a_run_has_and_a_file_here_is_refused(
@@ -189,8 +196,7 @@ def test_a_name_that_a_run_has_and_a_file_here_is_refused(
     """Whichever it were, the other may be meant; as a path it can be the file alone."""
     monkeypatch.chdir(tmp_path)
     file.rename("nightly")
-    (tmp_path / "tag" / "bin").mkdir(parents=True)
-    (tmp_path / "tag" / "bin" / "python").touch()
+    interpreter_in(tmp_path / "tag")
 
     with pytest.raises(UsageError, match="nightly is in the working directory, and names run 3"):
         read_side("nightly", stored)
