@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import attrs
 
+from instruction_counts.core.checks import dedented
 from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
 
 
+def _each_dedented(stmts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(dedented, stmts))
+
+
 @attrs.frozen
 class Statements:
-    """Statements in one language, and what they share.
+    """Statements in one language, and what they share; each text is dedented.
 
     The words are those of ``GroupedStmts``.
     """
 
-    stmts: tuple[str, ...]
+    stmts: tuple[str, ...] = attrs.field(converter=_each_dedented)
     """In Python, unless ``is_cpp``; so is ``setup``."""
     is_cpp: bool = False
-    setup: str = ""
+    setup: str = attrs.field(default="", converter=dedented)
     global_setup: str = ""
     """The top of a C++ file."""
     signature: str | None = None

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import hashlib
-import inspect
 import tempfile
-import textwrap
-import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +99,6 @@ class Counting:
             self.records[record.label], self._layouts[record.label] = record, layouts
 
     @staticmethod
-    def problem_of(function: Callable[..., Any], fixtures: Collection[str]) -> str:
-        """Why what a test passes to one of ``fixtures`` cannot be passed on, as far as it shows."""
-        return next(filter(None, _problems(function, fixtures)), "")
-
-    @staticmethod
     def problem_with(stmt: str, setup: str, scope: Mapping[str, Any]) -> str:
         """Why a statement cannot be counted with the names of ``scope``; empty where it can."""
         with tempfile.TemporaryDirectory() as folder:
@@ -166,40 +157,6 @@ def _accepted(side: Side, baseline: str) -> Document:
     number = plural(len(accepted.after.cases), "case")
     saved = Line(f"Saved: {baseline} ({number}). Commit it.")
     return attrs.evolve(document, notes=(*document.notes, *others, saved))
-
-
-def _problems(function: Callable[..., Any], fixtures: Collection[str]) -> Iterator[str]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError):
-        return
-    inner = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    inner.discard(function.__name__)
-    scope = inspect.unwrap(function).__globals__
-    for called in _called(tree, fixtures):
-        if isinstance(called, ast.Lambda):
-            yield "a lambda cannot be passed on: define a function at the top of the file"
-        elif isinstance(called, ast.Name | ast.FunctionDef):
-            name = called.id if isinstance(called, ast.Name) else called.name
-            if name in inner:
-                yield f'"{name}" is defined in the test: define it at the top of the file'
-            elif isinstance(scope.get(name), types.FunctionType | type):
-                yield Counting.problem_with(name, "", scope)
-
-
-def _called(tree: ast.AST, fixtures: Collection[str]) -> Iterator[ast.AST]:
-    """What a test gives to one of ``fixtures`` to call, as an argument or as a decorator."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            if any(isinstance(of, ast.Name) and of.id in fixtures for of in node.decorator_list):
-                yield node
-        elif isinstance(node, ast.Call):
-            called = node.func
-            if isinstance(called, ast.Attribute) and called.attr == "pedantic":
-                called = called.value
-            if isinstance(called, ast.Name) and called.id in fixtures:
-                named = [key.value for key in node.keywords if key.arg in {"target", "function"}]
-                yield from [*node.args, *named][:1]
 
 
 def _told(error: UsageError | DefinitionError) -> str:

@@ -88,13 +88,11 @@ class Plugin:
         return Benchmark(self.counting, request.node)
 
     def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
-        """Find out what cannot be passed to the process that counts."""
+        """Find out which marked statements cannot be passed to the process that counts."""
         for item in items:
-            marked = [*item.iter_markers(_MARKER)]
-            asks = {"icount"} if _is_other_there(item.config) else {"icount", "benchmark"}
-            if isinstance(item, pytest.Function) and (marked or asks & {*item.fixturenames}):
-                found = [self.counting().problem_of(item.function, asks)]
-                found += [self._problem_of_marker(marker, item) for marker in marked]
+            if isinstance(item, pytest.Function):
+                markers = item.iter_markers(_MARKER)
+                found = (self._problem_of_marker(marker, item) for marker in markers)
                 item.stash[_PROBLEM] = next(filter(None, found), "")
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:

@@ -4,12 +4,14 @@ import dataclasses
 import enum
 import functools
 import importlib
-import linecache
 import math
+import multiprocessing
 import types
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.api.passing import MAX_INLINE, _plain, code_of
 from instruction_counts.domain.errors import UsageError
+from tests.api.elsewhere import evaluated
 
 ANY_TEXT = st.text(st.characters(categories=None))
 HASHABLE = st.recursive(
@@ -122,6 +125,10 @@ WITH_GRADIENT = torch.nn.Parameter(torch.ones(2))
 WITH_GRADIENT.grad = torch.full((2,), 3.0)
 with torch.inference_mode():
     INFERRED = torch.ones(2)
+HOOKED = torch.ones(2, requires_grad=True)
+HOOKED.register_hook(lambda gradient: gradient)
+COMPILED = torch.nn.Linear(2, 2)
+COMPILED.compile()
 
 
 @pytest.mark.parametrize(
@@ -192,7 +199,7 @@ def test_tensors_of_any_kind_that_torch_saves_are_passed(
 
 
 def test_values_that_share_something_share_it_there_too(tmp_path: Path) -> None:
-    """Parameters of a model, the memory of a view, and a list; others have a file of their own.
+    """Parameters of a model, the memory of a view, and a list.
 
     Two names of an object stay that: a statement may write into one and read the other. So does a
     cycle, without expression.
@@ -203,7 +210,8 @@ def test_values_that_share_something_share_it_there_too(tmp_path: Path) -> None:
     values = {**globals(), "part": x[1:], "x": x, "optimizer": optimizer, "model": model}
     values |= {"alone": torch.ones(2), "notes": notes, "named": OrderedDict(notes=notes)}
     values |= {"again": values["alone"], "cycle": CYCLE}
-    stmt = "alone, model, optimizer, x, part, notes, named, again, cycle"
+    values |= {"pair": (notes, notes)}
+    stmt = "alone, model, optimizer, x, part, notes, named, again, cycle, pair"
     found = made(code_of("", [stmt], values, tmp_path))
     found["x"][1] = 5
     found["notes"].append(7)
@@ -213,9 +221,9 @@ def test_values_that_share_something_share_it_there_too(tmp_path: Path) -> None:
     assert [7] == found["named"]["notes"]
     assert found["again"] is found["alone"]
     assert found["cycle"][0] is found["cycle"]
-    assert f"alone = {code_of('', ['alone'], values, tmp_path).partition(' = ')[2]}" in code_of(
-        "", [stmt], values, tmp_path
-    )
+    assert found["pair"][0] is found["pair"][1]
+    alone = made(code_of("", ["notes, pair"], values, tmp_path))
+    assert alone["pair"][0] is alone["notes"]
 
 
 # Modules, functions and classes
@@ -283,12 +291,53 @@ def scaled(x: Any) -> Any:
     return x
 
 
+def scaled_by(factor: int) -> Any:
+    """Makes a closure."""
+    return lambda x: x * factor
+
+
+@torch.no_grad()
+def unrecorded(x: Any) -> Any:
+    """A library wraps it."""
+    return x.requires_grad_() * 2
+
+
+@functools.cache
+def countdown(n: int) -> int:
+    """It calls itself, by its name."""
+    return n and countdown(n - 1)
+
+
+def counting(start: int = SCALE) -> int:
+    """It changes what it reads."""
+    global SCALE  # noqa: PLW0603
+    SCALE += start
+    return SCALE
+
+
 @dataclasses.dataclass
 class Pair:
     """It has no function that is written here."""
 
     left: int
     right: int = SCALE
+
+
+class Mode(enum.IntEnum):
+    """It makes something else of what its body says."""
+
+    ONE = 1
+
+
+Kind = TypeVar("Kind")
+
+
+class Held(Generic[Kind]):
+    """Its method is called like a function that it calls, and gets a default later."""
+
+    def doubled(self, x: Any, by: int = 1) -> Any:
+        """Of the same name."""
+        return doubled(x) * by
 
 
 class Net(torch.nn.Module):
@@ -303,24 +352,19 @@ class Net(torch.nn.Module):
         return doubled(self.inner(x))
 
 
-@pytest.mark.parametrize(
-    "stmt", ["doubled(3)", "pair.left + pair.right", "model(torch.ones(1, 2))"]
-)
-def test_what_the_program_defines_comes_with_its_source(stmt: str, tmp_path: Path) -> None:
-    """A function with what it reads; the class of a value, with its decorators; and of a model."""
-    values = {**globals(), "pair": Pair(1), "model": Net()}
-    found = made(code_of("", [stmt], values, tmp_path), f"y = {stmt}")
-
-    assert repr(eval(stmt, values)) == repr(found["y"])  # noqa: S307 - our own
-    assert all(found.get(name) is not values[name] for name in ("doubled", "Pair", "Net"))
+class Wide(Net):
+    """Derived from what is called otherwise since."""
 
 
-def test_a_class_comes_with_what_is_beside_it_and_not_in_the_scope(tmp_path: Path) -> None:
-    """Its decorators and bases; also where only a value of it is asked for."""
-    values = {"__name__": __name__, "pair": Pair(1)}
-    found = made(code_of("", ["pair.left + pair.right"], values, tmp_path))
+DERIVED = Wide
 
-    assert (1, SCALE) == dataclasses.astuple(found["pair"])
+
+class Wide(Net):  # type: ignore[no-redef]
+    """Another one."""
+
+    def forward(self, _: Any) -> Any:
+        """Does something else."""
+        return "second"
 
 
 def again() -> str:
@@ -336,212 +380,85 @@ def again() -> str:  # type: ignore[no-redef]
     return "second"
 
 
-class Patched:
-    """It gets another method below."""
-
-    def __init__(self) -> None:
-        self.width = 1
-
-    def forward(self) -> int:
-        """The first of this name."""
-        return 1
-
-
-Patched.forward = doubled  # type: ignore[method-assign, assignment]
-
-
-class Aliasing:
-    """Its body takes a function."""
-
-    aliased = doubled
-
-    def again(self) -> Any:
-        """What makes it known where it is."""
-        return self.aliased()
-
-
 @functools.singledispatch
 def chosen(value: object) -> object:
     """What it does depends on what is registered."""
     return value
 
 
-@chosen.register
-def _(value: int) -> int:
-    return value + 1
-
-
-@functools.cache
-def countdown(n: int) -> int:
-    """It calls itself, by its name."""
-    return n and countdown(n - 1)
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Callable[[str, str], str]]:
+    """Evaluates what is passed, in a process that knows nothing of this one."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield lambda setup, expression: pool.submit(evaluated, setup, expression).result()
 
 
 @pytest.mark.parametrize(
-    ("stmt", "expected"),
+    "stmt",
     [
-        ("again() + old()", "secondfirst"),
-        ("old() + again()", "firstsecond"),
-        ("down(3) + len(pair)", 2),
+        "doubled(3)",
+        "again() + old()",
+        "thrice(2), closure.func(2), named(4)",
+        "unrecorded(torch.ones(2)), wrapped(torch.ones(2)), mapped(torch.ones(2))",
+        "countdown(3), pair[0](2)",
+        "counting(), counting()",
+        "Pair(1), dataclasses.astuple(pair[1]), Mode.ONE, Mode(1)",
+        "Held[int]().doubled(2), held.doubled(2)",
+        "model(torch.ones(1, 2)), method(torch.ones(1, 2)), derived(torch.ones(1, 2))",
+        "derived.forward.__func__.__qualname__, hooked(torch.ones(1, 2))",
     ],
 )
-def test_a_function_is_the_one_that_its_name_means(
-    stmt: str, expected: object, tmp_path: Path
+def test_what_the_program_defines_is_passed_as_it_is(
+    stmt: str,
+    tmp_path: Path,
+    elsewhere: Callable[[str, str], str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Not another that is called so now; also under a second name, and one that is cached."""
-    values = {**globals(), "old": FIRST, "down": countdown, "pair": [countdown, 1]}
-    found = made(code_of("", [stmt], values, tmp_path), f"y = {stmt}")
+    """With what it reads, wrappers and defaults, whatever its name means by now."""
+    monkeypatch.setitem(globals(), "SCALE", 3)
+    monkeypatch.setattr(Held.doubled, "__defaults__", (5,))
+    model, hooked = Net(), Net()
+    hooked.register_forward_hook(lambda *_: 7)
+    values = {**globals(), "model": model, "method": model.forward, "derived": DERIVED()}
+    values |= {"hooked": hooked, "old": FIRST, "pair": [countdown, Pair(1)], "held": Held()}
+    values |= {"thrice": lambda x: x * 3, "closure": functools.partial(scaled_by(SCALE))}
+    values |= {"named": scaled_by(2), "mapped": torch.vmap(scaled)}
+    values |= {"wrapped": torch.no_grad()(doubled)}
+    passed_on = code_of("", [stmt], values, tmp_path)
 
-    assert expected == found["y"]
+    assert repr(eval(stmt, values)) == elsewhere(passed_on, stmt)  # noqa: S307 - our own
 
 
-def test_a_class_without_code_is_that_of_the_newest_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
+    tmp_path: Path, elsewhere: Callable[[str, str], str]
 ) -> None:
-    """Nothing in it says where it was defined; a notebook keeps its cells."""
-    values = {"dataclasses": dataclasses, "__name__": "__main__"}
-    for number, width in enumerate((3, 4)):
-        cell = f"@dataclasses.dataclass\nclass Config:\n    width: int = {width}\n"
-        name = f"<cell {number}>"
-        lines = cell.splitlines(keepends=True)
-        monkeypatch.setitem(linecache.cache, name, (len(cell), None, lines, name))
-        exec(compile(cell, name, "exec"), values)  # noqa: S102
-    found = made(code_of("", ["Config().width"], values, tmp_path), "y = Config().width")
+    """What would be measured else, is the code that the program has."""
+    makes = "__import__('torch.utils._contextlib').utils._contextlib.context_decorator.__code__"
+    found = f"any(each is unrecorded.__code__ for each in {makes}.co_consts)"
 
-    assert 4 == found["y"]
+    assert "True" == elsewhere(code_of("", ["unrecorded"], globals(), tmp_path), found)
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ((n for n in ""), r"\(builtins.generator\) cannot be passed on: cannot pickle 'generator'"),
-        (lambda: 1, "its source is not a definition"),
         ([torch.ones(2, requires_grad=True) + 1], r"has a graph \(grad_fn\)"),
         (INFERRED, "made in inference mode"),
+        (HOOKED, "a tensor has hooks"),
+        (COMPILED, "a module was compiled in place"),
         (types.ModuleType("nowhere"), "cannot be imported"),
-        (type("Net", (Net,), {"__module__": __name__})(), "Net was defined again"),
+        (chosen, "cannot pickle"),
     ],
-    ids=["generator", "lambda", "graph", "inference", "module", "stale"],
+    ids=["generator", "graph", "inference", "hooks", "compiled", "module", "dispatch"],
 )
 def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -> None:
     """The error names the variable and its type, and says what to do."""
     with pytest.raises(UsageError, match=message) as caught:
-        code_of("", ["mine"], {**globals(), "mine": value}, tmp_path)
+        code_of("", ["other, mine"], {**globals(), "mine": value, "other": Net()}, tmp_path)
 
     assert '"mine"' in caught.value.message
     assert "setup" in caught.value.remedy
-
-
-@pytest.mark.parametrize(
-    ("stmt", "message"),
-    [
-        ("Patched()", "its forward was set later"),
-        ("chosen", '"chosen".* registered with it is missing'),
-    ],
-)
-def test_what_was_set_or_registered_later_is_refused(
-    stmt: str, message: str, tmp_path: Path
-) -> None:
-    """It is executed, and the source says nothing of it."""
-    with pytest.raises(UsageError, match=message):
-        code_of("", [stmt], globals(), tmp_path)
-
-
-WIDTH, DEVICE = 3, torch.device("cpu")
-
-
-def on_device(x: Any, device: Any = DEVICE) -> Any:
-    """Its default is no plain data."""
-    return x.to(device)
-
-
-def padded(x: Any, width: int = WIDTH, *, by: int = WIDTH, sizes: tuple[int, ...] = (1, 2)) -> Any:
-    """Its defaults were taken when it was defined."""
-    return x, width, by, sizes
-
-
-class Padded:
-    """So were its attributes, and the defaults of its methods."""
-
-    width = WIDTH
-    sizes: tuple[int, ...] = (1, 2)
-
-    def padded(self, by: int = WIDTH) -> int:
-        """As a function's."""
-        return by
-
-
-class Mode(enum.IntEnum):
-    """It makes something else of what its body says."""
-
-    ONE = 1
-
-
-class Linear(torch.nn.Linear):
-    """Called like what it is derived from."""
-
-    reset = torch.nn.Linear.reset_parameters
-
-    def own(self) -> int:
-        """Its own code."""
-        return 1
-
-
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("padded", "def padded"),
-        ("Padded", "width = WIDTH"),
-        ("Mode", "ONE = 1"),
-        # What its body names was not set later.
-        ("Aliasing", "aliased = doubled"),
-        # A class is found by its own code, and not by a part of a library that is in it.
-        ("Linear", "def own"),
-    ],
-)
-def test_what_a_definition_would_make_again_is_passed(name: str, part: str, tmp_path: Path) -> None:
-    """What it reads is as it was."""
-    assert part in code_of("", [name], globals(), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("of", "field", "value", "message"),
-    [
-        (padded, "__defaults__", (4,), "its default of width has changed"),
-        (padded, "__kwdefaults__", {"by": WIDTH, "sizes": (1,)}, "its default of sizes has"),
-        (Padded, "width", 4, "its width has changed"),
-        (Padded, "sizes", (1, 2, 3), "its sizes has changed"),
-        (Padded.padded, "__defaults__", (4,), "its default of by has changed"),
-        (Padded, "padded", abs, "its padded has changed"),
-    ],
-)
-def test_a_definition_that_would_make_something_else_now_is_refused(
-    of: Any,
-    field: str,
-    value: object,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The process that measures executes it again."""
-    monkeypatch.setattr(of, field, value)
-    name = of.__qualname__.partition(".")[0]
-    with pytest.raises(UsageError, match=message):
-        code_of("", [name], globals(), tmp_path)
-
-
-def test_a_name_that_a_default_was_taken_from_may_mean_something_else_since(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The default stays."""
-    monkeypatch.setitem(globals(), "DEVICE", torch.device("cpu"))  # equal
-    assert "on_device" in code_of("", ["on_device"], globals(), tmp_path)
-    monkeypatch.setitem(globals(), "DEVICE", torch.device("meta"))
-    with pytest.raises(UsageError, match="its default of device has changed"):
-        code_of("", ["on_device"], globals(), tmp_path)
-    monkeypatch.setitem(globals(), "WIDTH", 30)
-    with pytest.raises(UsageError, match="its default of width has changed"):
-        code_of("", ["padded"], globals(), tmp_path)
 
 
 def test_a_class_of_a_library_that_the_program_patched_is_refused(
@@ -552,3 +469,14 @@ def test_a_class_of_a_library_that_the_program_patched_is_refused(
 
     with pytest.raises(UsageError, match=r"Linear\.forward was set by this program"):
         code_of("", ["layer(1)"], {**globals(), "layer": torch.nn.Linear(2, 2)}, tmp_path)
+
+
+def test_a_function_of_a_library_under_a_name_that_means_another_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing there says where it is; what the name means now is another function."""
+    relu = torch.nn.functional.relu
+    monkeypatch.setattr(torch.nn.functional, "relu", torch.relu)
+
+    with pytest.raises(UsageError, match="relu is not what torch"):
+        code_of("", ["relu"], {"relu": relu}, tmp_path)

@@ -167,6 +167,15 @@ def test_cases_are_run_and_compared_on_the_same_servers(engine: FakeEngine, tmp_
     assert engine.closed.is_set()
 
 
+def test_indented_code_reads_what_is_passed_to_it(engine: FakeEngine) -> None:
+    """As texts in a program are; its indent is not that of the lines before it."""
+    with Opened() as session:
+        session.count("\n    x + y\n    ", "\n    y = x\n    ", globals={"x": 1})
+
+    asked = engine.calls[0].order.case.timer_args
+    assert ("x + y", "x = 1\ny = x") == (asked.stmt, asked.setup)
+
+
 def test_two_builds_are_compared_by_turns(engine: FakeEngine) -> None:
     """Their servers stay open for the next time."""
     del engine

@@ -60,8 +60,8 @@ def test_statements_are_typed_as_for_timeit(words: list[str], expected: Statemen
 
 def test_a_dash_is_standard_input() -> None:
     """For a statement, or a line of a setup."""
-    assert ("z = 'é'\n",) == typed("-", stdin="z = 'é'\n".encode()).stmts
-    assert "a = 1\nb = 2\n" == typed("x", "-s", "a = 1", "-s", "-", stdin=b"b = 2\n").setup
+    assert ("z = 'é'",) == typed("-", stdin="z = 'é'\n".encode()).stmts
+    assert "a = 1\nb = 2" == typed("x", "-s", "a = 1", "-s", "-", stdin=b"b = 2\n").setup
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,10 @@ def test_pedantic(benchmark):
 @pytest.mark.icount("double(y)", setup="y = 1")
 def test_statement():
     pass
+
+def test_inner(benchmark):
+    by = 3
+    assert benchmark(lambda x: x * by, 2) == 6
 """
 EXPECTED = """
 import pytest
@@ -57,16 +61,8 @@ generator = (n for n in range(3))
 def reads():
     return next(generator)
 
-def test_lambda(benchmark):
-    benchmark(lambda: 1)
-
 def test_reads(benchmark):
     benchmark.pedantic(reads)
-
-def test_inner(benchmark):
-    @benchmark
-    def inner():
-        return 1
 
 @pytest.mark.icount("next(generator)")
 def test_statement():
@@ -117,16 +113,16 @@ def run(
 def test_calls_and_marked_statements_are_counted(
     pytester: pytest.Pytester, engine: FakeEngine
 ) -> None:
-    """What the call returns is for the test; the server gets the source and copies."""
+    """What the call returns is for the test; the server gets copies, of functions, too."""
     pytester.makepyfile(CALLS)
     result = run(pytester)
 
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=4)
     setups = [call.order.case.timer_args.setup for call in engine.calls]
     stmts = [call.order.case.timer_args.stmt for call in engine.calls]
     call = "icount_function(*icount_args"
-    assert [f"{call})", f"{call}, **icount_kwargs)", "double(y)"] == stmts
-    assert all(setup.startswith("def double(x, times=2):") for setup in setups)
+    assert [f"{call})", f"{call}, **icount_kwargs)", "double(y)", f"{call})"] == stmts
+    assert all("load(" in setup for setup in setups)
     result.stdout.fnmatch_lines(["*= instruction counts =*", "*test_call*1,000*"])
 
 
@@ -192,19 +188,23 @@ def test_an_exception_of_a_call_is_for_the_test(pytester: pytest.Pytester) -> No
     That is of the arguments that the call was given: it may leave others behind.
     """
     pytester.makepyfile(EXPECTED)
-    engine = FakeEngine({("icount_function(*icount_args)",): [failed()]})
+    given: dict[str, object] = {}
+    engine = FakeEngine(
+        {("icount_function(*icount_args)",): [failed()]},
+        during=lambda order: exec(order.case.timer_args.setup, given),  # noqa: S102 - our own
+    )
     with fake_engines({BUILD.name: engine}):
         result = run(pytester, "-k", "raises")
 
     result.assert_outcomes(xfailed=1)
     result.stdout.no_fnmatch_line("*= instruction counts =*")
-    assert "1234" in engine.calls[0].order.case.timer_args.setup
+    assert ([1234],) == given["icount_args"]
 
 
 @pytest.mark.parametrize(
     ("files", "code", "said"),
     [
-        ([CALLS], 0, ["Not counted: *test_statement*", "Saved: counts.json (3 cases)*"]),
+        ([CALLS], 0, ["Not counted: *test_statement*", "Saved: counts.json (4 cases)*"]),
         # With what fails alone, nothing would be compared.
         ([], 1, ["Nothing was counted for counts.json.", "*pytest -rx*"]),
     ],
@@ -330,21 +330,17 @@ def test_a_run_that_executes_no_test_has_nothing_to_count(
     assert pytest.ExitCode.OK == run(pytester, "--icount-baseline", "counts.json", option).ret
 
 
-def test_what_cannot_be_passed_on_says_so_at_collection(
-    pytester: pytest.Pytester, engine: FakeEngine
-) -> None:
-    """Nothing is counted for it, and it fails; others are not held up."""
+def test_what_cannot_be_passed_on_says_so(pytester: pytest.Pytester, engine: FakeEngine) -> None:
+    """Nothing is counted for it, and it fails; a marked statement before anything is executed."""
     pytester.makepyfile(REFUSED)
     result = run(pytester)
 
-    result.assert_outcomes(passed=1, errors=5)
+    result.assert_outcomes(passed=1, failed=1, errors=2)
     result.stdout.fnmatch_lines(
         [
-            "cannot be counted: *::test_lambda: a lambda cannot be passed on*",
-            'cannot be counted: *::test_reads: "generator"*',
-            'cannot be counted: *::test_inner: "inner" is defined in the test*',
             'cannot be counted: *::test_statement: "generator"*',
             "cannot be counted: *::test_method: a method of unittest.TestCase *",
+            'not counted: "icount_function" (builtins.function) cannot be passed on: *generator*',
         ]
     )
     assert 1 == len(engine.calls)
