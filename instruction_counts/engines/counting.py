@@ -154,7 +154,7 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     dumped = [_Dumped.of(answer, folder) for answer in answers]
     unit = min(dump.window.runs for dump in dumped)
     groups = [[dump for dump in dumped if dump.window.runs == runs] for runs in (unit, 2 * unit)]
-    single, double = (min(group[::-1], key=lambda dump: dump.instructions) for group in groups)
+    single, double = (min(_known(group)[::-1], key=_instructions) for group in groups)
     profile = less(double.profile, single.profile)
     slopes = [
         (long.instructions - short.instructions) / unit for short, long in zip(*groups, strict=True)
@@ -186,7 +186,7 @@ def evaluate_once(answers: Sequence[Mapping[str, Any]], folder: Path) -> Counted
         OSError: a dump is missing.
     """
     dumped = [_Dumped.of(answer, folder) for answer in answers]
-    least = min(dumped, key=lambda dump: dump.instructions)
+    least = min(dumped, key=_instructions)
     spread = max(dump.instructions for dump in dumped) - least.instructions
     profile = least.profile
     instructions = Instructions(
@@ -208,10 +208,19 @@ def others_in(folder: Path, pid: int) -> int:
     return sum(read_totals(path) for path in paths)
 
 
+def _instructions(window: _Dumped) -> int:
+    return window.instructions
+
+
+def _known(windows: Sequence[_Dumped]) -> list[_Dumped]:
+    """Those with a profile. Others can have cost less: what handles a signal is in dumps alone."""
+    return [window for window in windows if window.path is not None]
+
+
 def _varying(windows: Sequence[_Dumped]) -> tuple[str, ...]:
     """The functions whose cost differs most between windows of the same length, at most three."""
-    low = min(windows, key=lambda dump: dump.instructions)
-    high = max(windows, key=lambda dump: dump.instructions)
+    low = min(_known(windows), key=_instructions)
+    high = max(_known(windows), key=_instructions)
     if low.instructions == high.instructions:
         return ()
     difference = less(high.profile, low.profile).exclusive

@@ -132,6 +132,15 @@ def test_one_dump_of_each_length_is_enough_for_windows_that_are_alike(tmp_path: 
 # The slope
 
 
+def test_a_dump_that_costs_more_than_windows_that_were_alike_is_not_exact(tmp_path: Path) -> None:
+    """What handles a signal is in the dump, and not in what tells that they are alike."""
+    answers = write(totals((10, 105), (20, 207), (10, 105), (20, 207)), tmp_path)
+    alike = [{**answer, "instructions": answer["runs"] * 10} for answer in answers]
+    found = evaluate([{**answer, "dump": ""} for answer in alike[:2]] + alike[2:], tmp_path, Loop())
+
+    assert (10, False) == (found.instructions.per_run, found.instructions.exact)
+
+
 @given(overhead=st.integers(0, 10**9), per_run=st.integers(0, 10**10), unit=st.integers(1, 1000))
 def test_a_line_gives_its_slope(overhead: int, per_run: int, unit: int) -> None:
     """To the instruction; what surrounds the loop costs the same in both windows, and cancels."""
