@@ -187,8 +187,10 @@ def side(run: Run, build: str | None = None, title: str = "") -> Side:
         title: what reports call it; by default the name of the build.
 
     Raises:
-        UsageError: the run has no such build, or several and none is named.
+        UsageError: it is no run, has no such build, or several and none is named.
     """
+    if not isinstance(run, Run):
+        raise _wrong("side", run, "a run; a file, number or tag of one is a side as it is")
     names = tuple(run.builds)
     if build is None and len(names) == 1:
         (build,) = names

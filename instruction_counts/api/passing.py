@@ -39,6 +39,8 @@ _REMEDY = "Make it in the setup."
 _OPERATORS = {"OpOverload", "OpOverloadPacket"}
 _CUSTOM_OPERATOR = "CustomOpDef"
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
+_OF_MODULES = {"__annotations__", "__builtins__"}
+"""Names that each module has for itself; the body of a class reads them."""
 _CACHED = type(functools.cache(len))
 _DEFINED = types.FunctionType | types.BuiltinFunctionType | type | _CACHED
 
@@ -61,7 +63,7 @@ def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder:
     for chain in chains:
         name, *attributes = chain.split(".")
         value = values.get(name)
-        if name not in values or name == "__builtins__":
+        if name not in values or name in _OF_MODULES:
             continue
         if isinstance(value, types.ModuleType):
             lines += _imports(name, value, attributes)
@@ -193,12 +195,23 @@ class _Saving:
         if isinstance(found, _CACHED) and not self.is_importable(found):
             return _CACHING, (found.__wrapped__, *found.cache_parameters().values())
         how = usual(found)
-        if how is NotImplemented:
-            if isinstance(found, type):
-                self._check_parts(found)
-        elif isinstance(found, types.FunctionType):
+        if isinstance(found, type) and how is NotImplemented:
+            self._check_parts(found)
+        elif isinstance(found, types.FunctionType) and how is not NotImplemented:
             return self._of_function(found, how)
-        return how
+        return self._of_object(found) if kind.__module__ in self._own else how
+
+    def _of_object(self, found: Any) -> Any:
+        """How an object of the program is made: its attributes are set, as its class does it.
+
+        Loaded as usual, they are in a dictionary, and each look-up costs more.
+        """
+        kind, standard = type(found), object
+        methods = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
+        if any(getattr(kind, name, 0) is not getattr(standard, name, 0) for name in methods):
+            return NotImplemented
+        made, of, state, *rest = (*found.__reduce_ex__(2), None, None, None)[:5]
+        return (made, of, state, *rest, _SETTING) if type(state) is dict else NotImplemented
 
     def _check_parts(self, library: type) -> None:
         for place, part in vars(library).items():
@@ -240,6 +253,9 @@ class _Function:
         return eval, (self._expression,)
 
 
+_SETTING = _Function(
+    "lambda made, state: [object.__setattr__(made, *each) for each in state.items()]"
+)
 _CACHING = _Function("lambda made, *how: __import__('functools').lru_cache(*how)(made)")
 _REMAKING = _Function(f"__import__('{_LOADER}').made_again")
 _WITH_GRADIENT = _Function("lambda tensor, gradient: setattr(tensor, 'grad', gradient)")

@@ -89,8 +89,8 @@ class Instructions:
 
     ``exact``: all windows agree to the instruction, a long one costs no more than two short ones,
     and no other thread works. ``spread`` is the difference between the largest and the smallest
-    estimate of a run, and ``varying`` names the functions whose share differs most. ``loop`` is the
-    cost of the empty loop, already subtracted: a case can cost less.
+    estimate of a run, from any two windows, and ``varying`` names the functions whose share differs
+    most. ``loop`` is the cost of the empty loop, already subtracted: a case can cost less.
     """
 
     per_run: int

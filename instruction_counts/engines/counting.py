@@ -156,17 +156,15 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     groups = [[dump for dump in dumped if dump.window.runs == runs] for runs in (unit, 2 * unit)]
     single, double = (min(_known(group)[::-1], key=_instructions) for group in groups)
     profile = less(double.profile, single.profile)
-    slopes = [
-        (long.instructions - short.instructions) / unit for short, long in zip(*groups, strict=True)
-    ]
+    short, long = (sorted(map(_instructions, group)) for group in groups)
+    # What surrounds the loop costs something: else long windows hold what no short one does.
+    too_much = max(0, double.instructions - 2 * single.instructions)
     varying = [names for names in map(_varying, groups) if names]
     instructions = Instructions(
         per_run=round((double.instructions - single.instructions) / unit) - loop.per_run,
-        # What surrounds the loop costs something; else long windows hold what no short one does.
-        exact=all(len({dump.instructions for dump in group}) == 1 for group in groups)
-        and double.instructions <= 2 * single.instructions,
+        exact=short[0] == short[-1] and long[0] == long[-1] and not too_much,
         windows=tuple(dump.window for dump in dumped),
-        spread=round(max(slopes) - min(slopes)),
+        spread=round(max(long[-1] - long[0] + short[-1] - short[0], too_much) / unit),
         loop=loop.per_run,
         varying=varying[0] if varying else (),
     )

@@ -94,6 +94,7 @@ ADD = {"add": api.TimerArgs("x")}
         (api.measure, [[ADD["add"]]], {}, r"^definitions: .*\n  Expected: labels"),
         (api.measure, [ADD], {"only": 3}, "^a selection: "),
         (api.compare, [run_of(1), None], {}, "^a side: "),
+        (api.side, ["1"], {}, "^side: .*1.*\n  Expected: a run;"),
         (api.compare, [run_of(1), run_of(1)], {"min_effect": 0.5}, r"^min_effect=0\.5"),
         (api.compare, [run_of(1), run_of(1)], {"layouts": -1}, "^layouts: "),
     ],

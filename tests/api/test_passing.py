@@ -429,6 +429,16 @@ def test_what_the_program_defines_is_passed_as_it_is(
     assert repr(eval(stmt, values)) == elsewhere(passed_on, stmt)  # noqa: S307 - our own
 
 
+def test_attributes_of_an_object_are_where_its_class_puts_them(
+    tmp_path: Path, elsewhere: Callable[[str, str], str]
+) -> None:
+    """Not in a dictionary, where looking them up costs more."""
+    passed_on = code_of("", ["pair"], {**globals(), "pair": Pair(1)}, tmp_path)
+    in_a_dictionary = "dict in map(type, __import__('gc').get_referents(pair))"
+
+    assert "(False, 1)" == elsewhere(passed_on, f"{in_a_dictionary}, pair.left")
+
+
 def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
     tmp_path: Path, elsewhere: Callable[[str, str], str]
 ) -> None:

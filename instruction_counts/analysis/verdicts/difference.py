@@ -327,19 +327,26 @@ def judge_verified(
     It is a change only if every count of one side lies above every count of the other, by more than
     either side moves on its own; or if that is so in single functions.
     """
-    before, after = (_instructions(side).per_run for side in (difference.base, difference.new))
+    sides = _instructions(difference.base), _instructions(difference.new)
+    before, after = (side.per_run for side in sides)
+    chance = 0 if all(side.exact for side in sides) else max(side.spread for side in sides)
     edge = () if layouts.edge is None else (layouts.edge,)
     base, new = (before, *layouts.base, *edge), (after, *layouts.new)
-    noise = max(max(side) - min(side) for side in (base, new))
+    noise, origin = max(max(side) - min(side) for side in (base, new)), Origin.LAYOUTS
+    if chance > noise:
+        noise, origin = chance, Origin.WINDOWS
     gap = max(min(new) - max(base), min(base) - max(new))
-    checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=Origin.LAYOUTS)
+    checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=origin)
     change, steady = checked.change or 0, layouts.steady_change
     if not min_effect.is_reached(change, before):
         said = Verdict.SAME, Reason.BELOW_MIN_EFFECT
+    elif abs(change) <= chance:  # what happens at some calls does so in every layout alike
+        said = Verdict.SAME, Reason.WITHIN_NOISE
     elif gap > noise:
-        said = _direction(change), Reason.BEYOND_LAYOUTS if noise else Reason.EXACT_DIFFERENCE
+        is_exact = not noise and all(side.exact for side in sides)
+        said = _direction(change), Reason.EXACT_DIFFERENCE if is_exact else Reason.BEYOND_LAYOUTS
     # Layouts move the whole count by as much as it changed, or by more.
-    elif steady and min_effect.is_reached(steady, before):
+    elif steady and abs(steady) > chance and min_effect.is_reached(steady, before):
         said = _direction(steady), Reason.STEADY_PART
         if noise > FAR_BEYOND * before:  # none of memory's: chance, which may move any function
             said = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY

@@ -271,6 +271,30 @@ def test_a_change_has_to_be_beyond_what_layouts_move_either_side_by(
 
 
 @pytest.mark.parametrize(
+    ("spread", "new", "steady_change", "expected"),
+    [
+        (1_000, 11_000, 1_000, (Verdict.SAME, Reason.WITHIN_NOISE)),
+        (999, 11_000, 1_000, (Verdict.WORSE, Reason.BEYOND_LAYOUTS)),
+        (500, 10_600, 450, (Verdict.WORSE, Reason.BEYOND_LAYOUTS)),
+        (80, 10_100, 70, AMBIGUOUS),
+        (80, 10_100, 90, (Verdict.WORSE, Reason.STEADY_PART)),
+    ],
+)
+def test_a_change_has_to_be_beyond_what_windows_disagree_by(
+    spread: int, new: int, steady_change: int, expected: tuple[Verdict, Reason]
+) -> None:
+    """What happens at each so many calls happens in all layouts alike, wherever it began."""
+    is_moved = expected in {AMBIGUOUS, (Verdict.WORSE, Reason.STEADY_PART)}
+    others = (10_060 if is_moved else 10_000, 10_000, 10_000)
+    layouts = Layouts(others, (new,) * 3, steady_change=steady_change)
+    base = record(10_000, spread=spread)
+    difference = judge_verified(judge(KEY, base, record(new)), layouts)
+
+    assert expected == said(difference)
+    assert (spread, Origin.WINDOWS) == (difference.noise, difference.noise_origin)
+
+
+@pytest.mark.parametrize(
     ("steady_change", "digests", "last", "expected", "change"),
     [
         # In functions that layouts do not move, or move by less.
