@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any, Set, Tuple
+from typing import Any
 
 from .main import Message, PythonLoop, Shim, make_artefact
 
@@ -21,9 +21,9 @@ def artefact(request: Message, shim: Shim) -> Message:
 
     torch.set_num_threads(request["case"]["num_threads"])  # an artefact may hold to it
     path, before = request["case"]["artefact"], {*sys.modules}
-    paths: Set[str] = set()
+    paths: set[str] = set()
 
-    def note(event: str, args: Tuple[Any, ...]) -> None:
+    def note(event: str, args: tuple[Any, ...]) -> None:
         is_read = event == "open" and not args[2] & os.O_ACCMODE  # that is, O_RDONLY
         if (is_read or event == "ctypes.dlopen") and isinstance(args[0], str):
             paths.add(args[0])

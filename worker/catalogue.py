@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, Iterator, List, Set, Tuple
+from typing import Any, Iterator
 
 from .installed import Message, import_torch, torch_folder
 
@@ -89,7 +89,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, (list, tuple)):
-        elements: List[Any] = [plain(item) for item in value]
+        elements: list[Any] = [plain(item) for item in value]
         return elements
     return str(value)
 
@@ -133,7 +133,7 @@ def public_operators(request: Message) -> Message:
     return {"operators": found}
 
 
-def native_names(torch: Any) -> Set[str]:
+def native_names(torch: Any) -> set[str]:
     """The names in aten of what the dispatcher knows and takes or returns tensors."""
     dispatched = getattr(torch._C, "_dispatch_get_all_op_names", None)
     known = {name.partition(".")[0] for name in dispatched()} if dispatched else None
@@ -175,7 +175,7 @@ def python_sources(root: Path) -> Iterator[str]:
             yield path.read_text(encoding="utf-8", errors="replace")
 
 
-def count_calls(texts: Iterator[str]) -> "Counter[Tuple[str, str]]":
+def count_calls(texts: Iterator[str]) -> Counter[tuple[str, str]]:
     """How often a name is called by namespace; after whatever else, it counts as a method.
 
     Names decide, so that ``split`` of a text is one of a tensor, too.

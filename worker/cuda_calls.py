@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 from .executed import Observer, compiled_run, observe
 from .main import Message, PythonLoop, Shim, with_artefact
@@ -43,7 +43,7 @@ class CudaCalls(Observer):
 
     def __init__(self, torch: Any, libraries: Sequence[Any]) -> None:
         self._torch, self._libraries = torch, libraries
-        self._heard: Counter[Tuple[str, str]] = Counter()
+        self._heard: Counter[tuple[str, str]] = Counter()
         self._kernels: Counter[int] = Counter()
         self._blocks = 0
         self._listener = _LISTENER(self._hear)
@@ -58,7 +58,7 @@ class CudaCalls(Observer):
         self._let_hear(_LISTENER())
         self._blocks = self._allocated() - self._blocks
 
-    def rows(self) -> List[Message]:
+    def rows(self) -> list[Message]:
         """Kind, name and number of what was asked for."""
         found = Counter(
             {(_KINDS[kind], name): calls for (kind, name), calls in self._heard.items()}
@@ -83,14 +83,14 @@ class CudaCalls(Observer):
             self._heard[kind.decode(), ctypes.string_at(what).decode()] += 1
 
     def _allocated(self) -> int:
-        statistics: Dict[str, int] = self._torch.cuda.memory_stats()
+        statistics: dict[str, int] = self._torch.cuda.memory_stats()
         return statistics["allocation.all.allocated"]
 
     def _name_of(self, function: int) -> str:
         for library in self._libraries:
             if hasattr(library, "stand_in_kernel"):
                 library.stand_in_kernel.restype = ctypes.c_char_p
-                name: Optional[bytes] = library.stand_in_kernel(ctypes.c_void_p(function))
+                name: bytes | None = library.stand_in_kernel(ctypes.c_void_p(function))
                 if name:
                     return demangled(name)
         return "a kernel without a name"
@@ -103,5 +103,5 @@ def demangled(name: bytes) -> str:
     except (OSError, AttributeError):
         return name.decode(errors="replace")
     demangle.restype = ctypes.c_char_p
-    found: Optional[bytes] = demangle(name, None, None, None)
+    found: bytes | None = demangle(name, None, None, None)
     return (found or name).decode(errors="replace")

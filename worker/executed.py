@@ -21,7 +21,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Iterator, Sequence
 
 from . import method_cache
 from .main import CompiledLoop, Message, PythonLoop, Shim, with_artefact
@@ -54,7 +54,7 @@ def executed(request: Message, shim: Shim) -> Message:
         return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
     loop = PythonLoop(case, shim.idle_hooks)
     bytecodes = Bytecodes(*loop.statement)
-    rounds: List[Any] = [_LOOKUPS] * method_cache.ROUNDS
+    rounds: list[Any] = [_LOOKUPS] * method_cache.ROUNDS
     observe(loop.run, [bytecodes, operators, *rounds])
     return {
         "executed": {
@@ -108,7 +108,7 @@ class Observer:
 
 
 def observe(
-    run: Callable[[Sequence[int], Tuple[Callable[[], None], Callable[[], None]]], None],
+    run: Callable[[Sequence[int], tuple[Callable[[], None], Callable[[], None]]], None],
     observers: Sequence[Observer],
 ) -> None:
     """Let each observer see one iteration of its own, after some to warm up.
@@ -116,7 +116,7 @@ def observe(
     ``run`` runs the windows of a case: it gets the iterations of each, and the hooks around them.
     """
     windows = iter([Observer(), *observers])
-    current: List[Observer] = []
+    current: list[Observer] = []
 
     def begin() -> None:
         current[:] = [next(windows)]
@@ -136,7 +136,7 @@ class Bytecodes(Observer):
         self._statement = range(first_line, first_line + lines)
         # Code objects are equal where their text is, and slow to hash: they are told by identity,
         # and kept with what counts of them, so that no other one gets it.
-        self._seen: Dict[int, Tuple[CodeType, Optional[FrozenSet[int]]]] = {}
+        self._seen: dict[int, tuple[CodeType, frozenset[int] | None]] = {}
         self._numbers: Counter[int] = Counter()
         # Events of single instructions, from Python 3.12 on: `sys.settrace` would slow them down.
         self._monitoring: Any = vars(sys).get("monitoring")
@@ -151,7 +151,7 @@ class Bytecodes(Observer):
             monitoring.register_callback(self._tool, event, self._executed)
             monitoring.set_events(self._tool, event)
             return
-        frame: Optional[FrameType] = sys._getframe()
+        frame: FrameType | None = sys._getframe()
         while frame is not None and frame.f_code.co_filename != CASE_FILE:
             frame = frame.f_back
         if frame is not None:
@@ -167,10 +167,10 @@ class Bytecodes(Observer):
         else:
             sys.settrace(None)
 
-    def rows(self) -> List[Message]:
+    def rows(self) -> list[Message]:
         """Functions with where they stand, a digest of their code, and what they executed."""
         roots = _roots()
-        counts: Counter[Tuple[str, int, str, str]] = Counter()
+        counts: Counter[tuple[str, int, str, str]] = Counter()
         for place, number in self._numbers.items():
             counts[_identity(self._seen[place][0], roots)] += number
         return [
@@ -178,7 +178,7 @@ class Bytecodes(Observer):
             for (file, line, name, digest), number in sorted(counts.items())
         ]
 
-    def names(self) -> Set[str]:
+    def names(self) -> set[str]:
         """The names that the code uses which was executed."""
         return {name for code, _ in self._seen.values() for name in code.co_names}
 
@@ -197,7 +197,7 @@ class Bytecodes(Observer):
         if offsets is None or offset in offsets:
             self._numbers[id(code)] += 1
 
-    def _offsets(self, code: CodeType) -> Optional[FrozenSet[int]]:
+    def _offsets(self, code: CodeType) -> frozenset[int] | None:
         """Which bytecodes count: those of the statement, none of this module, all of the rest."""
         if code.co_filename == __file__:
             return frozenset()
@@ -216,7 +216,7 @@ def _look_at_opcodes(frame: FrameType) -> None:
     frame.f_trace_opcodes, frame.f_trace_lines = True, False
 
 
-def _roots() -> List[str]:
+def _roots() -> list[str]:
     """Folders that packages lie in: of the search path the innermost first, then all others."""
     paths = sysconfig.get_paths()
     searched = {*filter(None, sys.path), paths["stdlib"], paths["platstdlib"]}
@@ -231,7 +231,7 @@ def _roots() -> List[str]:
     return [*innermost, *sorted(found, key=len)]
 
 
-def _identity(code: CodeType, roots: Sequence[str]) -> Tuple[str, int, str, str]:
+def _identity(code: CodeType, roots: Sequence[str]) -> tuple[str, int, str, str]:
     """File, line, name and digest: the same wherever the packages are installed."""
     name = getattr(code, "co_qualname", code.co_name)
     path = code.co_filename
@@ -295,7 +295,7 @@ class Operators(Observer):
         """Stop it; what it saw is read later."""
         self._profile.__exit__(None, None, None)
 
-    def rows(self) -> List[Message]:
+    def rows(self) -> list[Message]:
         """Operators with how often each ran, forward and backward."""
         calls = Counter(_calls(self._profile.kineto_results.experimental_event_tree()))
         return [
@@ -308,7 +308,7 @@ _NODE = "autograd::engine::evaluate_function"
 """How the event is called in which a node of the backward graph is evaluated."""
 
 
-def _calls(events: Sequence[Any], *, backward: bool = False) -> Iterator[Tuple[str, bool]]:
+def _calls(events: Sequence[Any], *, backward: bool = False) -> Iterator[tuple[str, bool]]:
     """Operators, with whether a node of the backward graph calls them.
 
     These are events as they were nested. The list that the profiler makes of them nests them by

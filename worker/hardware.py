@@ -9,7 +9,7 @@ import os
 import platform
 import struct
 import time
-from typing import Any, Dict, List
+from typing import Any
 
 from .main import CompiledLoop, Message, PythonLoop, Shim, with_artefact
 
@@ -63,7 +63,7 @@ class _Counters:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._files = {name: kernel.open(event) for name, event in _EVENTS.items()}
-        self.windows: List[Dict[str, int]] = []
+        self.windows: list[dict[str, int]] = []
         self.is_shared = False
         """Whether something else had the counters meanwhile."""
 
@@ -129,5 +129,5 @@ def hardware(request: Message, shim: Shim, kernel: Kernel = Kernel()) -> Message
     }
 
 
-def _least(windows: List[Dict[str, int]], name: str) -> int:
+def _least(windows: list[dict[str, int]], name: str) -> int:
     return min(window[name] for window in windows)

@@ -9,11 +9,11 @@ import platform
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any
 
 from .main import MeasurementError, cpu_capability, line_with
 
-Message = Dict[str, Any]
+Message = dict[str, Any]
 
 
 class RefusalError(MeasurementError):
@@ -88,7 +88,7 @@ def cuda_libraries(request: Message) -> Message:
     return {"folder": str(root / "lib"), "versions": cuda_of(root)}
 
 
-def cuda_of(root: Path) -> Optional[Message]:
+def cuda_of(root: Path) -> Message | None:
     """The versions of CUDA and cuDNN that torch was built with, as far as known; None of others."""
     try:
         text = (root / "version.py").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, Iterable
+from typing import Any, Iterable
 
 from .main import MeasurementError, Message, describe
 
@@ -35,7 +35,7 @@ def profile(request: Message) -> Message:
     return {"kernels": kernels(seen.events(), torch.autograd.DeviceType.CUDA)}
 
 
-def kernels(events: Iterable[Any], device: Any) -> Dict[str, int]:
+def kernels(events: Iterable[Any], device: Any) -> dict[str, int]:
     """How often each kernel ran, of what a profiler saw; copies, fills and ranges are none."""
     ran = (event for event in events if event.device_type == device)
     names = (event.name for event in ran if not getattr(event, "is_user_annotation", False))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, Dict, Set
+from typing import Any
 
-Message = Dict[str, Any]
+Message = dict[str, Any]
 
 
 def loaded(request: Message, shim: object) -> Message:
     """The files of the modules that this process imported, and of what it mapped."""
     del request, shim
-    found: Set[str] = set()
+    found: set[str] = set()
     for module in [*sys.modules.values()]:
         path = getattr(module, "__file__", None)
         if isinstance(path, str):

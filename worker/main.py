@@ -36,18 +36,7 @@ import traceback
 import warnings
 from pathlib import Path
 from types import ModuleType
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    NoReturn,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Callable, Iterator, NoReturn, Sequence
 
 PROTOCOL_VERSION = 1
 ARTEFACT_PATH = "@ARTEFACT_PATH@"
@@ -62,7 +51,7 @@ PACKAGE = "instruction_counts_worker"
 """What modules of tasks are imported as: a name that nobody else has."""
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 
-Message = Dict[str, Any]
+Message = dict[str, Any]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -83,7 +72,7 @@ class Channel:
         while data:
             data = data[os.write(self._write_fd, data) :]
 
-    def receive(self) -> Optional[Message]:
+    def receive(self) -> Message | None:
         """The next message, or None when the controller is gone."""
         while b"\n" not in self._pending:
             data = os.read(self._read_fd, 65536)
@@ -95,7 +84,7 @@ class Channel:
         return message
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Say hello, then answer requests until the controller closes the channel."""
     parser = argparse.ArgumentParser(description="Measurement worker; started by its controller.")
     parser.add_argument("--read-fd", type=int, required=True)
@@ -181,11 +170,11 @@ class MeasurementError(Exception):
 class Source:
     """Generated code, and where the user's parts stand in it: name -> (first line, lines)."""
 
-    def __init__(self, text: str, parts: Dict[str, Tuple[int, int]]) -> None:
+    def __init__(self, text: str, parts: dict[str, tuple[int, int]]) -> None:
         self._lines = text.split("\n")
         self._parts = parts
 
-    def locate(self, number: int) -> Tuple[str, str]:
+    def locate(self, number: int) -> tuple[str, str]:
         """The place of a line in the user's terms, and the line; empty where it is not theirs."""
         for name, (first, count) in self._parts.items():
             if first <= number < first + count:
@@ -193,7 +182,7 @@ class Source:
         return "", ""
 
 
-def describe(error: BaseException, sources: Dict[str, Source]) -> Message:
+def describe(error: BaseException, sources: dict[str, Source]) -> Message:
     """A failure as a message: the exception, and the user's line that raised it.
 
     ``sources`` maps the file names under which the user's code was compiled to their texts.
@@ -344,7 +333,7 @@ class Shim:
         # What steadies Python where cases are counted.
         self.method_cache: Any = None
         self.stand_ins: Sequence[str] = ()
-        self.on_device: List[Any] = []
+        self.on_device: list[Any] = []
         self.holds_counters = False
         # Whether children begin to count by themselves, after what is not to be instrumented.
         self.starts_in_children = False
@@ -425,7 +414,7 @@ class Shim:
         self._library.steady_read_log(base, dumps.encode())
         self._library.steady_count_from(ctypes.c_uint64(window), ctypes.c_uint64(dumped))
 
-    def allocations(self, window: int) -> List[int]:
+    def allocations(self, window: int) -> list[int]:
         """Calls, bytes and frees during a window."""
         return self._amounts(window)[:3]
 
@@ -433,7 +422,7 @@ class Shim:
         """What a window cost the calling thread; 0 where Callgrind does not say it."""
         return self._amounts(window)[3]
 
-    def _amounts(self, window: int) -> List[int]:
+    def _amounts(self, window: int) -> list[int]:
         numbers = (ctypes.c_uint64 * 4)()
         self._library.steady_window(ctypes.c_uint64(window), numbers)
         return list(numbers)
@@ -446,7 +435,7 @@ def can_hold_counters(facts: Any) -> bool:
     return bool(facts) and not (has_counters and _running(_call_deeper.__code__) is None)
 
 
-def _running(code: Any) -> Optional[int]:
+def _running(code: Any) -> int | None:
     """Where the bytecode of a code object lies as it is executed; None where that is not known."""
     place, running = id(code) + type(code).__basicsize__, getattr(code, "_co_code_adaptive", None)
     if running is None or ctypes.string_at(place, len(running)) != running:
@@ -536,7 +525,7 @@ _BLOCK = 512
 """Torch's caching allocator rounds what is asked for up to multiples of so many bytes."""
 
 
-def _settle_on_stand_ins(torch: Any) -> List[Any]:
+def _settle_on_stand_ins(torch: Any) -> list[Any]:
     """Set CUDA up, and let children use it; returns what is to be held as long as that.
 
     Torch refuses that, since what a real device is used through does not outlive a fork.
@@ -601,7 +590,7 @@ def _fill_free_lists() -> None:
     A collection empties them. They would fill up again over a hundred iterations and more, and what
     does not fit costs more to free.
     """
-    kept: List[Any] = [[{"key": number}, [number]] for number in range(200)]
+    kept: list[Any] = [[{"key": number}, [number]] for number in range(200)]
     kept.append([tuple(range(length)) for length in range(1, 21) for _ in range(2000)])
     kept.append([float(number) for number in range(200)])
 
@@ -738,7 +727,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     gc.disable()
     # The interpreter counts objects that are new to the collector, but not below zero: to free more
     # than are new would cost less. Sets, because no list of free objects keeps them.
-    new_objects: List[Set[Any]] = [set() for _ in range(_NEW_OBJECTS)]  # noqa: F841
+    new_objects: list[set[Any]] = [set() for _ in range(_NEW_OBJECTS)]  # noqa: F841
     layout = request["layout"]
     if layout:
         shim.use_layout(layout)
@@ -879,7 +868,7 @@ class CodeSeen:
     ) -> None:
         self._found, self._all_found = found, all_found
         # Held, so that no other object gets the place of one.
-        self._codes: Dict[int, Any] = {}
+        self._codes: dict[int, Any] = {}
         self._tool = 0
 
     def add(self, code: Any, *_: Any) -> None:
@@ -920,7 +909,7 @@ def _indented(code: str, columns: int) -> str:
         return textwrap.indent(code, margin)
     import ast
 
-    kept: Set[int] = set()
+    kept: set[int] = set()
     with contextlib.suppress(SyntaxError):  # it is raised where the case is compiled
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, (ast.Constant, ast.JoinedStr)):
@@ -952,7 +941,7 @@ class PythonLoop:
         parts = {"setup": (2, setup_lines), "stmt": (5 + setup_lines, stmt.count("\n") + 1)}
         self._sources = {"<case>": Source(text, parts)}
         self.statement = parts["stmt"]
-        namespace: Dict[str, Any] = {}
+        namespace: dict[str, Any] = {}
         try:
             for name in case.get("imports", TORCH):
                 exec("import " + name, namespace)
@@ -961,13 +950,13 @@ class PythonLoop:
             raise MeasurementError(describe(error, self._sources)) from error
         self._function = namespace["ic_case"]
         self._idle_hooks = tuple(idle_hooks)
-        self._paused: Optional[Iterator[None]] = None
+        self._paused: Iterator[None] | None = None
 
     def run(
         self,
         lengths: Any,
         hooks: Sequence[Any],
-        seen: Optional[CodeSeen] = None,
+        seen: CodeSeen | None = None,
         before: Callable[[], Any] = lambda: None,
         after_some: Sequence[Callable[[], None]] = (),
     ) -> None:
@@ -977,7 +966,7 @@ class PythonLoop:
         ``seen`` gets to know the code that runs, from two further runs before the windows.
         """
 
-        def windows() -> Iterator[Tuple[Any, ...]]:
+        def windows() -> Iterator[tuple[Any, ...]]:
             for runs, function in zip(_RUNS_TO_COMPILE, after_some):
                 yield (runs, *self._idle_hooks)
                 function()
@@ -998,7 +987,7 @@ class PythonLoop:
         except BaseException as error:
             raise MeasurementError(describe(error, self._sources)) from error
 
-    def run_window(self, windows: Iterator[Tuple[Any, ...]]) -> None:
+    def run_window(self, windows: Iterator[tuple[Any, ...]]) -> None:
         """Run the setup where it has not run yet, then one of ``windows``; of a pausing loop."""
         if self._paused is None:
             self._paused = self._function(windows, itertools.repeat)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, List, Tuple
+from typing import Any
 
 from .installed import Message
 from .model_tensors import UnwritableError
@@ -13,10 +13,10 @@ _NOT_KEPT = {"device", "dtype", "size_average", "reduce", "min_value", "max_valu
 """Arguments of constructors that say where, or that only old programs give."""
 
 
-def constructor_arguments(module: Any) -> Tuple[List[Any], Message]:
+def constructor_arguments(module: Any) -> tuple[list[Any], Message]:
     """Arguments of the constructor: needed ones in order, others by name where not the default."""
     kind = type(module)
-    positional: List[Any] = []
+    positional: list[Any] = []
     keywords: Message = {}
     for name, parameter in _parameters(kind):
         if name in _NOT_KEPT or name.startswith("_"):
@@ -36,7 +36,7 @@ def _is_same(value: Any, default: Any) -> bool:
     return value == default or (isinstance(value, list) and set(map(str, value)) == {str(default)})
 
 
-def _parameters(kind: Any) -> List[Tuple[str, Any]]:
+def _parameters(kind: Any) -> list[tuple[str, Any]]:
     found = list(inspect.signature(kind.__init__).parameters.items())[1:]
     if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for _, parameter in found):
         # Recurrent layers hand everything on; their base says what that is, after the mode.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable
 
 from .installed import Message, summary
 from .model_modules import constructor_arguments, looks, tupled
@@ -33,12 +33,12 @@ class Recorder:
         self.backward = bool(request["backward"])
         self.real_data = bool(request["real_data"])
         self.path = ""
-        self.calls: List[Message] = []
-        self.taken_apart: Dict[str, str] = {}
+        self.calls: list[Message] = []
+        self.taken_apart: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()
         self._inside = False
-        self._known: Dict[int, Message] = {}
-        self._replaced: Set[int] = set()
+        self._known: dict[int, Message] = {}
+        self._replaced: set[int] = set()
 
     def listening(self) -> Any:
         """A context in which every operator is noted, unless a module that is noted runs it."""
@@ -83,7 +83,7 @@ class Recorder:
             self.calls.append(noted)
         return output
 
-    def _module(self, module: Any, args: Any, kwargs: Any) -> Optional[Message]:
+    def _module(self, module: Any, args: Any, kwargs: Any) -> Message | None:
         is_own = type(module).__module__.startswith("torch.nn.modules.")
         kind, has_children = type(module).__name__, any(True for _ in module.children())
         if not is_own or kind in _CONTAINERS or (has_children and kind not in _WITH_CHILDREN):
@@ -159,7 +159,7 @@ class Recorder:
         except TypeError:  # older torch, where it takes no device
             return bool(torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled())
 
-    def _again(self, module: Any, positional: List[Any], keywords: Message, dtype: str) -> Any:
+    def _again(self, module: Any, positional: list[Any], keywords: Message, dtype: str) -> Any:
         from torch.utils._python_dispatch import _disable_current_modes
 
         make = getattr(self.torch.nn, type(module).__name__)
@@ -168,7 +168,7 @@ class Recorder:
             made = make(*map(tupled, positional), **named)
             return looks(made.to(getattr(self.torch, dtype[len("torch.") :])))
 
-    def _operator(self, func: Any, args: Any, kwargs: Any) -> Optional[Message]:
+    def _operator(self, func: Any, args: Any, kwargs: Any) -> Message | None:
         namespace, _, name = func._schema.name.partition("::")
         if namespace == "prim" or name in _NO_WORK or name.startswith("sym_"):
             return None
@@ -224,7 +224,7 @@ class Recorder:
 
     def _runs(self, text: str, func: Any, names: Names) -> bool:
         """Whether ``text`` runs ``func``, and nothing else."""
-        seen: List[Any] = []
+        seen: list[Any] = []
 
         def witness(func: Any, args: Any, kwargs: Any) -> Any:
             if not func._schema.name.startswith("prim::"):

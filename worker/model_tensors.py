@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator
 
 from .installed import Message
 
@@ -19,8 +19,8 @@ class Names:
     """Names for the tensors among the arguments of a call; one tensor has one name."""
 
     def __init__(self, args: Any, kwargs: Any) -> None:
-        self.named: Dict[str, Any] = {}
-        self._by_id: Dict[int, str] = {}
+        self.named: dict[str, Any] = {}
+        self._by_id: dict[int, str] = {}
         found = {id(tensor): tensor for tensor in tensors_in((args, kwargs))}
         letters = ["x"] if len(found) == 1 else list(_LETTERS)
         for number, tensor in enumerate(found.values()):
@@ -29,7 +29,7 @@ class Names:
             self._by_id[id(tensor)] = name
 
     @property
-    def tensors(self) -> List[Any]:
+    def tensors(self) -> list[Any]:
         """In the order of the arguments."""
         return list(self.named.values())
 
@@ -37,7 +37,7 @@ class Names:
         """The name of a tensor."""
         return self._by_id[id(tensor)]
 
-    def inputs(self, high: Optional[int], *, backward: bool) -> List[Message]:
+    def inputs(self, high: int | None, *, backward: bool) -> list[Message]:
         """The tensors as values."""
         return [
             {
@@ -116,7 +116,7 @@ def needs_grad(tensor: Any) -> bool:
     return bool(tensor.requires_grad or getattr(tensor, "_needs_grad", False))
 
 
-def described(tensor: Any, high: Optional[int]) -> Message:
+def described(tensor: Any, high: int | None) -> Message:
     """A tensor as a value: ``stride`` where it is not contiguous, ``high`` for integers."""
     is_integer = not (tensor.is_floating_point() or tensor.is_complex())
     return {
@@ -127,7 +127,7 @@ def described(tensor: Any, high: Optional[int]) -> Message:
     }
 
 
-def result_of(output: Any, *, with_grad: bool) -> Optional[Message]:
+def result_of(output: Any, *, with_grad: bool) -> Message | None:
     """The first tensor of an output, and how it is picked; of those with a gradient, if asked."""
     for pick, tensor in _picked(output, ""):
         if not with_grad or needs_grad(tensor):
@@ -139,7 +139,7 @@ def result_of(output: Any, *, with_grad: bool) -> Optional[Message]:
     return None
 
 
-def _picked(output: Any, pick: str) -> Iterator[Tuple[str, Any]]:
+def _picked(output: Any, pick: str) -> Iterator[tuple[str, Any]]:
     if is_tensor(output):
         yield pick, output
     elif isinstance(output, (tuple, list)):

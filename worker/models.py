@@ -14,7 +14,7 @@ import importlib
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any
 
 from .installed import Message, RefusalError, summary
 from .model_recorder import Recorder
@@ -78,7 +78,7 @@ def trace(request: Message) -> Message:
 # Models and their inputs
 
 
-def _load(torch: Any, request: Message) -> Tuple[Any, Any, bool]:
+def _load(torch: Any, request: Message) -> tuple[Any, Any, bool]:
     """The model, the mode it runs in, and whether it comes from the working directory."""
     target = request["model"]
     module_name, _, name = target.partition(":")
@@ -119,7 +119,7 @@ def _has_mode(model: Any, request: Message) -> bool:
     return True
 
 
-def _built(torch: Any, made: Any, request: Message) -> Tuple[Any, Any]:
+def _built(torch: Any, made: Any, request: Message) -> tuple[Any, Any]:
     """The model, and the mode it runs in; with fake parameters where its making allows that."""
     mode: Any = contextlib.nullcontext()
     if not request["real_data"]:
@@ -137,7 +137,7 @@ def _built(torch: Any, made: Any, request: Message) -> Tuple[Any, Any]:
         raise RefusalError(f"{request['model']} raises {summary(error)}", _place(error)) from error
 
 
-def _inputs(torch: Any, request: Message) -> Tuple[List[Any], Message]:
+def _inputs(torch: Any, request: Message) -> tuple[list[Any], Message]:
     if not request["inputs"]:
         raise RefusalError(
             f"{request['model']}: nothing says what its input is",

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Iterator
 
 from .main import CompiledLoop, Message, Shim, with_artefact
 
@@ -33,7 +33,7 @@ def output(request: Message, shim: Shim) -> Message:
     torch.set_num_threads(case["num_threads"])
     fill = ctypes.CDLL("./fresh.so").fresh_fill
     drawn_next = torch.get_rng_state()
-    outputs: List[Message] = []
+    outputs: list[Message] = []
     for variation in request["variations"]:
         fill(0x55 + variation)
         _scatter(variation)
@@ -63,7 +63,7 @@ def _output(torch: Any, case: Message, request: Message, shim: Shim) -> Message:
     return {"inputs": inputs, "tensors": made}
 
 
-def _values(torch: Any, case: Message, request: Message) -> Tuple[Message, Message]:
+def _values(torch: Any, case: Message, request: Message) -> tuple[Message, Message]:
     """The tensors of a Python case before and after its statement, by name."""
     namespace: Message = {"torch": torch}
     exec(compile(case["setup"] or "pass", "<setup>", "exec"), namespace)
@@ -73,13 +73,13 @@ def _values(torch: Any, case: Message, request: Message) -> Tuple[Message, Messa
     return before, {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
 
 
-def _cpp_values(torch: Any, case: Message, request: Message, shim: Shim) -> Tuple[Message, Message]:
+def _cpp_values(torch: Any, case: Message, request: Message, shim: Shim) -> tuple[Message, Message]:
     """The same of a C++ case, which was compiled to save its tensors to a file."""
     path = Path(request["result"] + ".tensors")
     os.environ["INSTRUCTION_COUNTS_OUTPUT"] = str(path)
     os.environ["INSTRUCTION_COUNTS_SEED"] = str(request["variation"])
     CompiledLoop(case).run((ctypes.c_uint64 * 1)(1), shim.clock_hooks)
-    found: Dict[str, Message] = {"before": {}, "after": {}}
+    found: dict[str, Message] = {"before": {}, "after": {}}
     try:
         with path.open("rb") as stream:
             for line in stream:
@@ -122,13 +122,13 @@ def with_named_results(stmt: str) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def tensors_in(torch: Any, namespace: Message) -> Iterator[Tuple[str, Any]]:
+def tensors_in(torch: Any, namespace: Message) -> Iterator[tuple[str, Any]]:
     """Every tensor that a name leads to, with how to get there; gradients and numbers, too."""
     for path, value in values_in(torch, namespace):
         yield path, _as_tensor(torch, value)
 
 
-def values_in(torch: Any, namespace: Message) -> Iterator[Tuple[str, Any]]:
+def values_in(torch: Any, namespace: Message) -> Iterator[tuple[str, Any]]:
     """The same, with numbers as they are."""
     for name, value in namespace.items():
         if not name.startswith("__"):
@@ -138,7 +138,7 @@ def values_in(torch: Any, namespace: Message) -> Iterator[Tuple[str, Any]]:
                     yield path + ".grad", one.grad
 
 
-def _values_below(torch: Any, path: str, value: Any, depth: int) -> Iterator[Tuple[str, Any]]:
+def _values_below(torch: Any, path: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     if isinstance(value, (torch.Tensor, bool, int, float, complex)):
         yield path, value
     elif isinstance(value, torch.nn.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 from .main import MeasurementError, Message, Shim, describe, with_artefact
 from .outputs import values_in, with_named_results
@@ -30,7 +30,7 @@ def resources(request: Message, shim: Shim) -> Message:
         exec(code, dict(setup))
 
     run()
-    reasons: List[str] = []
+    reasons: list[str] = []
     memory = _if_possible(reasons, lambda: allocated_in(torch, run))
     metrics = {
         "tensor_bytes": memory and memory[0],
@@ -41,7 +41,7 @@ def resources(request: Message, shim: Shim) -> Message:
     return {"metrics": metrics, "reason": "; ".join(reasons)}
 
 
-def _if_possible(reasons: List[str], function: Callable[[], Any]) -> Any:
+def _if_possible(reasons: list[str], function: Callable[[], Any]) -> Any:
     try:
         return function()
     except MeasurementError as error:
@@ -51,7 +51,7 @@ def _if_possible(reasons: List[str], function: Callable[[], Any]) -> Any:
     return None
 
 
-def allocated_in(torch: Any, run: Callable[[], None]) -> Tuple[int, int]:
+def allocated_in(torch: Any, run: Callable[[], None]) -> tuple[int, int]:
     """The bytes that torch allocates for tensors in a run, and the most that it holds at once."""
     # Not torch.profiler, which is the same with two seconds of imports.
     with torch.autograd.profiler.profile(profile_memory=True) as profile:
@@ -69,7 +69,7 @@ def allocated_in(torch: Any, run: Callable[[], None]) -> Tuple[int, int]:
     return allocated, peak
 
 
-def flops_in(run: Callable[[], None]) -> Optional[int]:
+def flops_in(run: Callable[[], None]) -> int | None:
     """Floating point operations of a run; None where torch has a formula for none of its parts."""
     try:
         from torch.utils.flop_counter import FlopCounterMode
@@ -98,7 +98,7 @@ def moved_bytes(torch: Any, setup: Message, stmt: str) -> int:
     return distinct_bytes(read) + distinct_bytes([*changed, *made])
 
 
-def _tensors_by_path(torch: Any, namespace: Message) -> Dict[str, Any]:
+def _tensors_by_path(torch: Any, namespace: Message) -> dict[str, Any]:
     values = values_in(torch, namespace)
     return {path: one for path, one in values if isinstance(one, torch.Tensor)}
 
@@ -110,8 +110,8 @@ def _version(tensor: Any) -> int:
 
 def distinct_bytes(tensors: Sequence[Any]) -> int:
     """Bytes of tensors; those that share memory count no more than there is of it."""
-    wholes: Dict[int, int] = {}
-    views: Dict[int, Dict[Any, int]] = {}
+    wholes: dict[int, int] = {}
+    views: dict[int, dict[Any, int]] = {}
     for tensor in tensors:
         address = _address(tensor)
         wholes[address] = int(_storage(tensor).nbytes())

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import CodeType
-from typing import Any, Dict, Iterator, List
+from typing import Any, Iterator
 
 from .executed import digest
 from .installed import Message
@@ -31,7 +31,7 @@ def find(request: Message) -> Message:
     return {"python": python, "functions": [_one(**one) for one in request["functions"]]}
 
 
-def _one(path: str, line: int, name: str, file: str, digest: str) -> Dict[str, Any]:
+def _one(path: str, line: int, name: str, file: str, digest: str) -> dict[str, Any]:
     first = _found(path, line, name)
     if first.get("problem") == GONE:
         for place in _elsewhere(file, path[: -len(file)] if file else ""):
@@ -85,7 +85,7 @@ def _mapped(code: str, package: str) -> Iterator[str]:
                     yield pair[1]
 
 
-def _found(path: str, line: int, name: str) -> Dict[str, Any]:
+def _found(path: str, line: int, name: str) -> dict[str, Any]:
     if not Path(path).is_file():
         return {"problem": GONE}
     try:
@@ -112,7 +112,7 @@ def _last_lines(tree: ast.AST, line: int) -> Iterator[int]:
     """The last line of each function that begins in ``line``: at its first decorator."""
     for node in ast.walk(tree):
         if isinstance(node, _FUNCTIONS):
-            decorators: List[ast.expr] = getattr(node, "decorator_list", [])
+            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
             if line == min(one.lineno for one in [node, *decorators]):
                 yield node.end_lineno or node.lineno
 

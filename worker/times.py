@@ -7,7 +7,7 @@ import os
 import re
 import select
 import threading
-from typing import Any, List
+from typing import Any
 
 from .main import (
     CompiledLoop,
@@ -145,7 +145,7 @@ class ResumedTimer:
 
     def __init__(self, case: Message, shim: Shim) -> None:
         self._loop, self._shim = PythonLoop(case, shim.idle_hooks, pausing=True), shim
-        self._runs: List[int] = []
+        self._runs: list[int] = []
         self._windows = ((runs, *shim.clock_hooks) for runs in iter(self._runs.pop, None))
 
     def timeit(self, number: int) -> float:
