@@ -9,11 +9,7 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts.builds.configured import (
-    check_unique,
-    is_build_file,
-    read_builds,
-)
+from instruction_counts.builds.configured import check_unique, is_build_file, read_builds
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command

@@ -18,12 +18,7 @@ import attrs
 
 from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.verdicts.comparison import (
-    Comparison,
-    causes_of,
-    compare,
-    verified,
-)
+from instruction_counts.analysis.verdicts.comparison import Comparison, causes_of, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.core.types import CaseKey

@@ -6,16 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from instruction_counts.core.types import Language
 from instruction_counts.report.cases import name_of
-from instruction_counts.report.document import (
-    Cell,
-    Column,
-    Document,
-    Line,
-    Role,
-    Row,
-    Table,
-    Unit,
-)
+from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
 from instruction_counts.report.format import share
 from instruction_counts.session.launches import CaseLaunches
 from instruction_counts.session.selftest import CaseNoise

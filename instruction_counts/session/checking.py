@@ -20,11 +20,7 @@ from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline
 from instruction_counts.gate.limits import FailOn, Gate, Limits, apply_limits, exceeded_in
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.comparing import (
-    Compared,
-    ComparisonRequest,
-    measure_and_judge,
-)
+from instruction_counts.session.comparing import Compared, ComparisonRequest, measure_and_judge
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import load_cases
 

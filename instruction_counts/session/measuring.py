@@ -20,12 +20,7 @@ from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.build import completed, known_at_first
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.outcomes import Machine, Status
-from instruction_counts.domain.records import (
-    ChangedFiles,
-    Identity,
-    Record,
-    Run,
-)
+from instruction_counts.domain.records import ChangedFiles, Identity, Record, Run
 from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished, Observer, Started

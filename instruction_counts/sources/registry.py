@@ -34,9 +34,7 @@ class SourceEntry:
 
 
 def _specification(path: Path) -> Source:
-    from instruction_counts.sources.specification.expansion import (  # noqa: PLC0415
-        read_specification,
-    )
+    from instruction_counts.sources.specification.expansion import read_specification  # noqa: PLC0415
 
     return read_specification(path)
 
