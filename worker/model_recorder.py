@@ -107,7 +107,7 @@ class Recorder:
             arguments["inplace"] = False  # a leaf of the graph cannot be written to
         return {
             **described,
-            "keywords": arguments,
+            "keywords": [*arguments.items()],
             "path": self.path,
             "call": call,
             "is_plain": not kwargs and [*map(id, args)] == [*map(id, names.tensors)],

@@ -64,7 +64,7 @@ def trace(request: Message) -> Message:
         "inputs": [
             {"name": name, **described(value, spec["high"])}
             for (name, value), spec in zip(
-                [*((None, value) for value in args), *kwargs.items()],
+                [*(("", value) for value in args), *kwargs.items()],
                 # As in the call: those given by position come first.
                 sorted(request["inputs"], key=lambda spec: spec["name"] is not None),
             )

@@ -31,7 +31,7 @@ def find(request: Message) -> Message:
     return {"python": python, "functions": [_one(**one) for one in request["functions"]]}
 
 
-def _one(path: str, line: int, name: str, file: str, digest: str) -> dict[str, Any]:
+def _one(path: str, line: int, name: str, file: str, digest: str, **_: Any) -> dict[str, Any]:
     first = _found(path, line, name)
     if first.get("problem") == GONE:
         for place in _elsewhere(file, path[: -len(file)] if file else ""):

@@ -144,13 +144,7 @@ def source_changes(
         for function in (_own(change, mine, theirs),)
     ]
     asked = [
-        {
-            "path": path,
-            "line": function.line,
-            "name": function.name,
-            "file": function.file,
-            "digest": function.digest,
-        }
+        {"path": path, **attrs.asdict(function)}
         for _, path, function in wanted
         if path and function is not None
     ]

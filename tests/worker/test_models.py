@@ -225,7 +225,7 @@ def test_a_frozen_layer_is_another_one_where_gradients_flow() -> None:
 
 @pytest.mark.parametrize(
     ("level", "expected"),
-    [("modules", [{"inplace": True}, {"inplace": False}]), ("operators", ["relu_", "relu"])],
+    [("modules", [[("inplace", True)], [("inplace", False)]]), ("operators", ["relu_", "relu"])],
 )
 def test_what_writes_to_an_input_with_a_gradient_writes_elsewhere(
     level: str, expected: list[Any]
@@ -302,6 +302,6 @@ def test_each_input_keeps_its_limit_whatever_their_order() -> None:
 
     inputs = traced("Named", *named, row)["inputs"]
 
-    assert [(None, None), ("x", None), ("model", 7), ("other", None)] == [
+    assert [("", None), ("x", None), ("model", 7), ("other", None)] == [
         (tensor["name"], tensor["high"]) for tensor in inputs
     ]

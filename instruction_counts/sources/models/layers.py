@@ -152,29 +152,14 @@ def take_apart(
 
 def read_trace(source: ModelSource, answer: Mapping[str, Any]) -> ModelTrace:
     """The answer of ``worker/models.py`` as values."""
-    calls = []
-    for call in answer["calls"]:
-        keywords = list(call.get("keywords", {}).items())
-        fields = {
-            name: _frozen(value)
-            for name, value in {**call, "keywords": keywords}.items()
-            if name != "path"
-        }
-        calls.append((cattrs.structure(fields, ModelLayer), call["path"]))
-    inputs = [{**tensor, "name": tensor["name"] or ""} for tensor in answer["inputs"]]
-    return ModelTrace(
-        source=source,
-        calls=tuple(calls),
-        inputs=cattrs.structure(inputs, tuple[LayerInput, ...]),
-        result=cattrs.structure(answer["result"], Result | None),  # type: ignore[arg-type]
-        taken_apart=answer["taken_apart"],
-        left_out=answer["left_out"],
-        is_local=answer["is_local"],
-        has_mode=answer["has_mode"],
-    )
+    found = _frozen(answer)
+    calls = [(call, call["path"]) for call in found["calls"]]
+    return cattrs.structure({**found, "source": attrs.asdict(source), "calls": calls}, ModelTrace)
 
 
 def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _frozen(part) for name, part in value.items()}
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
