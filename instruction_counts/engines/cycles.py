@@ -17,7 +17,7 @@ import attrs
 
 from instruction_counts.core.types import Case
 from instruction_counts.domain.metrics import CYCLES, Amounts
-from instruction_counts.domain.outcomes import EstimatedCycles, FailureKind, FunctionCosts
+from instruction_counts.domain.outcomes import EstimatedCycles, FailureKind, Outcome, Status
 from instruction_counts.engines.callgrind import CallgrindProfile, read, read_events
 from instruction_counts.engines.counting import FIRST_THREAD, Loop, function_costs, less
 from instruction_counts.engines.cpp.compiler import Compiler
@@ -43,17 +43,6 @@ _WEIGHTS = {"Ir": 1} | {event: weight for weight, events in _TERMS.values() for 
 
 
 _Windows: TypeAlias = Sequence[Mapping[str, Any]]
-
-
-@attrs.frozen
-class Simulated:
-    """What is said of a case."""
-
-    cycles: EstimatedCycles
-    medians: Amounts
-    """Of each metric."""
-    costs: FunctionCosts
-    """Where the cycles of the median layout went."""
 
 
 @attrs.frozen
@@ -89,8 +78,8 @@ class CaseCycles:
             lambda language: self._loop(empty_loop(self._server, compiler, language))
         )
 
-    def of(self, case: Case, run: Child, lookups: Sequence[Any] = ()) -> Simulated | None:
-        """Simulate ``case``.
+    def of(self, case: Case, run: Child, lookups: Sequence[Any] = ()) -> Outcome:
+        """Simulate ``case``: its cycles, where those of the median layout went, and all metrics.
 
         ``run`` carries out tasks for it; ``lookups`` are as for counts. Where the case fails, as
         when it takes too long here, there is a notice and nothing else: its count stays.
@@ -108,12 +97,12 @@ class CaseCycles:
             if error.failure.kind in {FailureKind.EXIT, FailureKind.SIGNAL}:
                 raise  # the server ended: with the run, or another try finds a new one
             self._notice(f"{case.title} has no estimated cycles: {error}")
-            return None
+            return Outcome(Status.OK)
         finally:
             for answer in answers:
                 remove_dumps(self._server.folder / "dumps", answer["pid"])
 
-    def _simulated(self, layouts: Sequence[_Windows], loop: _EmptyLoop) -> Simulated:
+    def _simulated(self, layouts: Sequence[_Windows], loop: _EmptyLoop) -> Outcome:
         folder, found = self._server.folder, []
         for windows in layouts:
             events = per_run(windows, folder)
@@ -123,10 +112,11 @@ class CaseCycles:
         }
         cycles = tuple(round(amounts[CYCLES.name]) for amounts in found)
         middle = sorted(range(LAYOUTS), key=cycles.__getitem__)[LAYOUTS // 2]
-        return Simulated(
-            EstimatedCycles(self._machine.identity, cycles),
-            Amounts(medians),
-            function_costs(*_profile(layouts[middle], folder), loop.cycles),
+        return Outcome(
+            Status.OK,
+            cycles=EstimatedCycles(self._machine.identity, cycles),
+            cycle_costs=function_costs(*_profile(layouts[middle], folder), loop.cycles),
+            metrics=Amounts(medians),
         )
 
     def _loop(self, run: Child) -> _EmptyLoop:

@@ -439,18 +439,17 @@ class ForkEngine:
         run = partial(attempt.run, self._counts)
         lookups = observed.get("lookups", ())
         counted = self._counting.of(order.case, run, lookups, order.layout)
-        simulated = None
+        simulated = Outcome(Status.OK)
         if order.asks_for_cycles:
             simulate = partial(attempt.run, self._cycles)
             simulated = self._simulating.of(order.case, simulate, lookups)
-            metrics |= simulated.medians if simulated else {}
         return attrs.evolve(
             beside,
             instructions=counted.instructions,
             functions=counted.functions,
-            cycles=None if simulated is None else simulated.cycles,
-            cycle_costs=None if simulated is None else simulated.costs,
-            metrics=Amounts({**counted.metrics, **metrics}),
+            cycles=simulated.cycles,
+            cycle_costs=simulated.cycle_costs,
+            metrics=Amounts({**counted.metrics, **metrics, **simulated.metrics}),
         )
 
     def _hardware_of(self, attempt: _Attempt) -> Mapping[str, Any]:

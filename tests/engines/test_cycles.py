@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.metrics import OF_CYCLES
-from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cycles import LAYOUTS, CaseCycles, amounts_of
 from instruction_counts.engines.machine import read_machine
@@ -110,7 +110,7 @@ def test_a_case_whose_simulation_fails_has_no_cycles_and_says_why(tmp_path: Path
     def too_slow(_: Mapping[str, Any]) -> NoReturn:
         raise WorkerError(Failure(FailureKind.TIMEOUT, "no answer in 60 s"))
 
-    assert cycles.of(make_case(), too_slow) is None
+    assert Outcome(Status.OK) == cycles.of(make_case(), too_slow)
     assert [f"{make_case().title} has no estimated cycles: no answer in 60 s"] == notices
 
 
@@ -136,11 +136,12 @@ def test_a_case_is_simulated_in_each_layout_less_an_empty_loop(tmp_path: Path) -
     cycles, notices = simulating(server)
     found = cycles.of(make_case(), server.run)
 
-    assert found is not None
+    assert found.cycles is not None
+    assert found.cycle_costs is not None
     assert not notices
     assert [0, *range(LAYOUTS)] == server.layouts
     assert tuple(95 + 10 * layout for layout in range(LAYOUTS)) == found.cycles.layouts
-    assert (read_machine().identity, 1) == (found.cycles.machine, found.medians["l1_data_misses"])
-    (cost,) = found.costs.costs
-    assert ("f", found.cycles.median * found.costs.runs) == (cost.function, cost.exclusive)
+    assert (read_machine().identity, 1) == (found.cycles.machine, found.metrics["l1_data_misses"])
+    (cost,) = found.cycle_costs.costs
+    assert ("f", found.cycles.median * found.cycle_costs.runs) == (cost.function, cost.exclusive)
     assert {"cg.1"} == {path.name.rpartition(".")[0] for path in (tmp_path / "dumps").iterdir()}
