@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
 
-import attrs
-
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import named_builds
 from instruction_counts.core.errors import quoted
@@ -30,16 +28,6 @@ Cases: TypeAlias = "str | Path | Mapping[Any, Any] | Source | Case | Iterable[Ca
 """Definitions as a mapping, a module by name or a file by path; another source; or cases."""
 
 
-@attrs.frozen
-class _Given:
-    """The cases that a program gave."""
-
-    known: tuple[Case, ...]
-
-    def cases(self) -> tuple[Case, ...]:
-        return self.known
-
-
 def definitions_of(given: Cases) -> Definitions:
     """The cases, or where they are defined.
 
@@ -49,14 +37,14 @@ def definitions_of(given: Cases) -> Definitions:
     if isinstance(given, str | Path) and str(given):
         return str(given)
     if isinstance(given, Mapping):
-        return _Given(materialize(flatten(given)))
+        return materialize(flatten(given))
     cases: tuple[Any, ...] = (given,)
     if isinstance(given, Iterable) and not isinstance(given, str):
         cases = tuple(given)
     elif not isinstance(given, str | Path | Case) and hasattr(given, "cases"):
         return given
     if all(isinstance(case, Case) for case in cases):
-        return _Given(cases)
+        return cases
     raise _wrong("definitions", given, "labels with what is measured, or a file or module")
 
 

@@ -28,8 +28,8 @@ _FIX = "Fix the definition file."
 _GIVE = "Give a module, or a .py, .yaml or .json file."
 
 
-Definitions: TypeAlias = "str | Source"
-"""A module or file by its name, or another source of cases."""
+Definitions: TypeAlias = "str | Source | tuple[Case, ...]"
+"""A module or file by its name, another source of cases, or these."""
 
 
 def load(definitions: Definitions) -> tuple[Case, ...]:
@@ -44,7 +44,7 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
     if isinstance(name, str):
         name = file_source(name) or name
     if not isinstance(name, str):
-        return name.cases()
+        return name if isinstance(name, tuple) else name.cases()
     with dsl_names():
         try:
             benchmarks = getattr(_run(name), "BENCHMARKS", None)
@@ -69,7 +69,7 @@ def load_cases(definitions: Definitions | None, selection: Selection) -> tuple[C
         DefinitionError, DataError: the definitions cannot be used.
         UsageError: there are no such definitions, or the selection leaves no case.
     """
-    return select(load(definitions or STANDARD), selection)
+    return select(load(STANDARD if definitions is None else definitions), selection)
 
 
 # The packages that definition files import, ``core`` and ``definitions``
