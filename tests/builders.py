@@ -26,7 +26,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.json_files import json_parts
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 CPU = "libtorch_cpu.so"
@@ -118,6 +118,11 @@ def run_of(outcomes: Mapping[str, int | Outcome | None], **fields: Any) -> Run:
     """A run of C++ cases in ``Group``, by label; ``fields`` replace those of the run."""
     records = (cpp("Group", label, outcome=outcome) for label, outcome in outcomes.items())
     return attrs.evolve(make_run(*records), **fields)
+
+
+def to_json(run: Run) -> str:
+    """The text of a result file."""
+    return "".join(json_parts(run))
 
 
 def file_of(run: Run, path: Path) -> str:

@@ -301,15 +301,10 @@ _File = NewType("_File", Run)
 require_version(CONVERTER, _File, "schema_version", SCHEMA_VERSION)
 
 
-def to_json(run: Run) -> str:
-    """The whole run; `read_json` gives it back."""
-    return "".join(json_parts(run))
-
-
 def json_parts(
     run: Run, complete: Callable[[Record], Record] = lambda record: record.completed
 ) -> Iterator[str]:
-    """The text of `to_json`, a case at a time."""
+    """The text of a result file, a case at a time; `read_json` gives the run back."""
     # With their costs per function, the cases of a large run need not fit in memory.
     head: dict[str, Any] = CONVERTER.unstructure(attrs.evolve(run, cases=()))
     del head["cases"]

@@ -14,9 +14,8 @@ from instruction_counts import api, cli
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.values import as_kind
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
-from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
-from tests.builders import counted
+from tests.builders import counted, to_json
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record, make_run
 from tests.real import NEEDS_VALGRIND
 from tests.session.fakes import SETTINGS, fake_engines, known_lanes

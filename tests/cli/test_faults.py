@@ -18,8 +18,7 @@ from typing import TypeAlias
 
 import pytest
 
-from instruction_counts.storage.json_files import to_json
-from tests.builders import counted, run_of
+from tests.builders import counted, run_of, to_json
 from tests.fakes import make_record, make_run
 from tests.process import MAIN, ROOT, called, executable, in_shell, run, write_definitions
 

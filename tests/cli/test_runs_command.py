@@ -9,8 +9,8 @@ import pytest
 
 from instruction_counts.core.types import Language
 from instruction_counts.domain.records import Run
-from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
+from tests.builders import to_json
 from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, exporter_to, failed, make_record, make_run
 from tests.storage.values import loaded

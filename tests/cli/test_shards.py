@@ -14,8 +14,8 @@ from instruction_counts.cli.measuring import Asked, run_options
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.shards import Shard
-from instruction_counts.storage.json_files import read_json, to_json
-from tests.builders import counted
+from instruction_counts.storage.json_files import read_json
+from tests.builders import counted, to_json
 from tests.cli.program import Program, given
 from tests.fakes import make_case, make_record, make_run
 from tests.process import ROOT, called, write_definitions

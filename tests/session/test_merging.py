@@ -12,8 +12,8 @@ from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.shards import Shard
 from instruction_counts.session.merging import merge
-from instruction_counts.storage.json_files import read_json, to_json
-from tests.builders import counted
+from instruction_counts.storage.json_files import read_json
+from tests.builders import counted, to_json
 from tests.fakes import FINGERPRINT, FakeEngine, failed, make_case
 from tests.session.fakes import fake_engines, runner_of
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.domain.outcomes import Details
-from instruction_counts.storage.json_files import keep, read_json, to_json
+from instruction_counts.storage.json_files import keep, read_json
+from tests.builders import to_json
 from tests.fakes import make_record, make_run
 from tests.storage.values import WHOLE, from_json
 
