@@ -15,7 +15,6 @@ from typing import Any, TypedDict, Unpack
 import attrs
 
 from instruction_counts.core import checks
-from instruction_counts.core.devices import on_device
 from instruction_counts.core.errors import DefinitionError, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
@@ -319,6 +318,15 @@ def GroupedOnce(  # noqa: N802 - it is written beside the others
         kind=ONCE,
         imports=imports,
     )
+
+
+def on_device(setup: str, device: str, language: Language) -> str:
+    """A setup that finds the device in a variable ``device``, so that one text serves both."""
+    if language is Language.CPP:
+        named = f"const torch::Device device(torch::k{device.upper()});"
+    else:
+        named = f'device = "{device}"'
+    return f"{named}\n{setup}" if setup else named
 
 
 def _checked(

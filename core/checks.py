@@ -15,9 +15,9 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
-from instruction_counts.core.devices import DEVICES
 from instruction_counts.core.errors import DefinitionError, quoted, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
+from instruction_counts.core.labels import DEVICES
 from instruction_counts.core.runtimes import selectable
 from instruction_counts.core.runtimes.compiled import OPTIONS
 from instruction_counts.core.signature import Signature, parse_signature

@@ -12,9 +12,8 @@ from itertools import product
 
 import attrs
 
-from instruction_counts.core.api import GroupedBenchmark, TimerArgs
+from instruction_counts.core.api import GroupedBenchmark, TimerArgs, on_device
 from instruction_counts.core.checks import thread_counts
-from instruction_counts.core.devices import on_device
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.runtimes import Runtime, asked_for
 from instruction_counts.core.signature import with_backward

@@ -25,6 +25,9 @@ WARM_LOOP = "warm loop"
 ONCE = "once"
 """The kind of a case whose statement runs a single time in its process."""
 
+CPU, CUDA = DEVICES = ("cpu", "cuda")
+"""Where the tensors of a case are, as torch spells it."""
+
 
 class Language(enum.Enum):
     """The language in which a statement is written."""

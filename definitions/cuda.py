@@ -10,7 +10,7 @@ They are a set of their own: ``--definitions definitions.cuda``.
 from __future__ import annotations
 
 from core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
-from core.devices import CUDA, DEVICES
+from core.labels import CUDA, DEVICES
 from core.types import Definition, FlatIntermediateDefinition
 from core.utils import flatten, parse_stmts
 

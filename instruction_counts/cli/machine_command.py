@@ -22,7 +22,7 @@ from instruction_counts.cli.options import (
     store_option,
 )
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.core.devices import CPU, CUDA
+from instruction_counts.core.labels import CPU, CUDA
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.cores import available_cores

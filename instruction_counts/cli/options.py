@@ -12,8 +12,7 @@ import click
 
 from instruction_counts.builds.configured import named_builds
 from instruction_counts.cli import console
-from instruction_counts.core.devices import DEVICES
-from instruction_counts.core.labels import Mode, by_option
+from instruction_counts.core.labels import DEVICES, Mode, by_option
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import seconds_of
 from instruction_counts.domain.build import Build, default_build

@@ -11,7 +11,7 @@ import attrs
 
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.api import TORCH
-from instruction_counts.core.devices import CPU
+from instruction_counts.core.labels import CPU
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Fingerprint

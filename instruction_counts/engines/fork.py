@@ -27,7 +27,7 @@ from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.inquiry import made_for
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.api import TORCH
-from instruction_counts.core.devices import CPU, CUDA
+from instruction_counts.core.labels import CPU, CUDA
 from instruction_counts.core.runtimes import Artefact, runtime_of
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Fingerprint

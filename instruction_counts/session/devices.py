@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.core.devices import CUDA
+from instruction_counts.core.labels import CUDA
 from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.work import WorkOrder

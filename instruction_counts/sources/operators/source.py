@@ -10,9 +10,9 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts, Operator
-from instruction_counts.core.devices import DEVICES
 from instruction_counts.core.errors import DefinitionError, quoted
 from instruction_counts.core.expand import materialize
+from instruction_counts.core.labels import DEVICES
 from instruction_counts.core.types import Case, Label, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import DataError, UsageError
