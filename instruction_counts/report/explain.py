@@ -308,21 +308,10 @@ def _shares(
 
 
 def _functions(explained: Explained) -> Iterator[Section]:
-    difference, is_pair = explained.difference, _is_pair(explained)
-    found = [
-        (change.key, _item(change.key, change, base, new, is_pair=is_pair))
-        for change, base, new in _rounded(difference.functions)
-        if (base or 0) != (new or 0)
-    ]
-    if is_pair and not found:
-        yield Block("", ["No function costs more or less than before."])
-        return
-    changed = f", {len(found):,} of {len(difference.functions):,} changed"
-    heading = f"by function{changed if is_pair else f' ({len(found):,})'}"
-    found.sort(key=lambda pair: -abs(pair[1].change))
-    items = [item for _, item in found]
-    yield _table(explained, "functions", heading, "instructions", items, _FUNCTION_COLUMNS)
-    called = [(key, difference.callers(key)) for key, _ in found[:SHOWN] if is_pair]
+    difference = explained.difference
+    yield from _by_function(explained, difference, "functions", "by function", "instructions")
+    largest = [change.key for change in difference.functions[:SHOWN] if change.delta]
+    called = [(key, difference.callers(key)) for key in largest if _is_pair(explained)]
     for key, callers in [pair for pair in called if pair[1]][:_EXPLAINED_CALLERS]:
         items = [_item(amounts[0].caller, *amounts) for amounts in _rounded(callers)]
         heading = f"callers of {short(key.name, _LONGEST_NAME)}, inclusive"
@@ -331,20 +320,27 @@ def _functions(explained: Explained) -> Iterator[Section]:
 
 def _cycles(explained: Explained) -> Iterator[Section]:
     """Where estimated cycles went, or what changed of them, where they are known."""
-    if (found := explained.cycles) is None:
-        return
+    if (found := explained.cycles) is not None:
+        heading = "estimated cycles by function, of the median layout"
+        yield from _by_function(explained, found, "cycles", heading, "cycles")
+
+
+def _by_function(
+    explained: Explained, found: FunctionDifference, name: str, heading: str, unit: str
+) -> Iterator[Section]:
+    """A table of what functions cost, or of those that changed; a line where none did."""
+    is_pair, every = _is_pair(explained), len(found.functions)
     items = [
-        _Item(short(change.key.name, _LONGEST_NAME), base, new, (change.key.layer.value,))
+        _item(change.key, change, base, new, is_pair=is_pair)
         for change, base, new in _rounded(found.functions)
         if (base or 0) != (new or 0)
     ]
-    heading, every = "estimated cycles by function, of the median layout", len(found.functions)
-    if _is_pair(explained):
-        if not items:
-            yield Block("", [f"{heading}: none of {every:,} changed"])
-            return
-        heading += f", {len(items):,} of {every:,} changed"
-    yield _table(explained, "cycles", heading, "cycles", items, ("layer",))
+    if is_pair and not items:
+        yield Block("", [f"{heading}: none of {every:,} changed"])
+        return
+    items.sort(key=lambda item: -abs(item.change))
+    heading += f", {len(items):,} of {every:,} changed" if is_pair else f" ({len(items):,})"
+    yield _table(explained, name, heading, unit, items, _FUNCTION_COLUMNS)
 
 
 def _item(

@@ -215,7 +215,7 @@ def test_nothing_changed_is_reported_as_such() -> None:
 
     for said in (
         "no change in instructions per iteration",
-        "No function costs more or less than before.",
+        "by function: none of 3 changed",
         "by Python function: none of 2 changed",
         "by operator: none of 1 changed",
     ):
