@@ -171,12 +171,8 @@ class ForkEngine:
 
     def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
         """What makes a server of a role: one of this engine, or one that others can use, too."""
-        profile, notice = self._profile, self._notice
-        own = self._own
-
-        def which(role: str) -> Which:
-            return Which(role, own.prepared_by, own.imports)
-
+        profile, notice, own = self._profile, self._notice, self._own
+        which = partial(Which, prepared_by=own.prepared_by, imports=own.imports)
         # Servers that others start would not have tasks that were registered here.
         is_usual = profile.keeps_servers and not profile.layout and not has_others()
         # Without torch a server starts quickly.
@@ -320,16 +316,12 @@ class ForkEngine:
     def close(self) -> None:
         """Kill servers, children and compilers, and remove their files."""
         self._is_closed = True
+        own = self._cycles, self._counts, self._times, self._on_device, self._compiler
         # Each, also where an interrupt cuts another short.
         with contextlib.ExitStack() as stack:
-            for other in list(self._others.values()):
-                stack.callback(other.close)
             stack.callback(self._folder.remove)
-            stack.callback(self._cycles.close)
-            stack.callback(self._counts.close)
-            stack.callback(self._times.close)
-            stack.callback(self._on_device.close)
-            stack.callback(self._compiler.close)
+            for part in (*self._others.values(), *own):
+                stack.callback(part.close)
 
     @property
     def fingerprint(self) -> Fingerprint:

@@ -190,7 +190,6 @@ def require_version(converter: cattrs.Converter, kind: Any, field: str, supporte
     The version is checked first: a file of another version is refused for that reason alone.
     """
     plain = converter.get_structure_hook(kind)
-    is_kept = field in names_of(getattr(kind, "__supertype__", kind))
 
     def checked(data: Any, kind: Any) -> Any:
         if isinstance(data, dict):
@@ -198,7 +197,7 @@ def require_version(converter: cattrs.Converter, kind: Any, field: str, supporte
                 raise Mismatch(f'a field "{field}"', "none")
             if type(data[field]) is not int or data[field] != supported:
                 raise Mismatch(f"{supported}, the only supported version", at=(field,))
-            data = {name: value for name, value in data.items() if is_kept or name != field}
+            data = {name: value for name, value in data.items() if name != field}
         return plain(data, kind)
 
     converter.register_structure_hook(kind, checked)

@@ -429,12 +429,8 @@ def _next(differences: Sequence[Difference], tables: Sequence[Table], names: Seq
 
 def side_values(side: Side) -> dict[str, Any]:
     """A side by names, without its cases."""
-    return {
-        "title": side.title,
-        "engine": side.engine,
-        "fingerprint": side.fingerprint,
-        "changed_files": side.changed_files,
-    }
+    names = ("title", "engine", "fingerprint", "changed_files")
+    return {name: getattr(side, name) for name in names}
 
 
 def case_values(difference: Difference) -> dict[str, Any]:

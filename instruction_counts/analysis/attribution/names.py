@@ -110,7 +110,6 @@ def normalised_library(library: str) -> str:
     return name or UNKNOWN
 
 
-@functools.lru_cache(maxsize=32_768)
 def stem(function: str) -> str:
     """What stays of a normalised name when parameters, their types and numbers of lambdas change.
 
@@ -128,7 +127,7 @@ def short(function: str, width: int) -> str:
     (``call``) says too little alone, and what stands before it is cut. Of template arguments only a
     function that they name stays: ``callback_fn<…add_kernel…>``.
     """
-    whole = _short(function)
+    whole = _bare(function)
     components = _SEPARATOR.split(whole)
     fitting = [
         name
@@ -144,13 +143,8 @@ def short(function: str, width: int) -> str:
 
 def unqualified(function: str, width: int) -> str:
     """The name of a kernel without what it lies in, cut where it is longer than ``width``."""
-    name = _SEPARATOR.split(_short(qualified(function)))[-1]
+    name = _SEPARATOR.split(_bare(qualified(function)))[-1]
     return name if len(name) <= width else f"{name[: width - 1]}…"
-
-
-@functools.lru_cache(maxsize=32_768)
-def _short(function: str) -> str:
-    return _bare(function)
 
 
 @functools.lru_cache(maxsize=32_768)
@@ -265,6 +259,7 @@ def _reduced(arguments: str) -> str:
     return "…" if named is None else f"…{_LIST.sub('', named[named.lastindex or 0])}…"
 
 
+@functools.lru_cache(maxsize=32_768)
 def _bare(name: str, *, of_classes: bool = False) -> str:
     """A name without parameters, of template arguments with what they name, or those of classes."""
     parts = _parts(name)
