@@ -62,11 +62,10 @@ def check(
     --build is measured, or else the interpreter that runs this program. Exits with 3 if a hard
     limit is exceeded, with 4 if cases failed, and with 1 if nothing could be compared.
 
-    \b
     Examples:
       python main.py baseline check baseline.json --gate limits.yaml
       python main.py baseline check baseline.json 12 --output junit.xml
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     if run is not None and asked.builds != (default_build(),):
         raise UsageError("both a run and a build to measure are named", "Drop one.")
     outputs.refuse_over([file, *([] if run is None else [run])])

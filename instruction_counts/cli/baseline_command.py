@@ -27,11 +27,10 @@ from instruction_counts.system.files import check_writable, write_output
 def baseline_command() -> None:
     """Accept, show and check a baseline: the counts of cases, in a file that is committed.
 
-    \b
     Examples:
       python main.py run && python main.py baseline accept last
       python main.py baseline check baseline.json --gate limits.yaml
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
 
 
 @baseline_command.command("accept")

@@ -37,18 +37,17 @@ def bisect_command(
     outputs: Outputs,
     asked: Asked,
 ) -> int:
-    """Find the builds between which a case changed: worse, better, or with other results.
+    r"""Find the builds between which a case changed: worse, better, or with other results.
 
     LABEL is a glob that leaves one case. Builds are given in order, the oldest first. Only those
     that are needed are measured, stored counts are used again, and broken builds are skipped.
     Exits with 3 if the case got worse.
 
-    \b
     Examples:
       python main.py bisect MatMul/mm --language c++ --build nightlies.yaml
-      python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \\
+      python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \
         --command 'git log --reverse --format=%H v1..v2'
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
     makers = _makers(build, listing, build_cmd)
     with Store(asked.db) as store:

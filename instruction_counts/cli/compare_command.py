@@ -51,12 +51,11 @@ def compare_command(
     its number, a tag, "last". RUN:NAME is one build of it; a run of two builds needs no NEW. Exits
     with 3 if a case got worse.
 
-    \b
     Examples:
       python main.py compare /usr/bin/python3 .venv --only 'Pointwise/*'
       python main.py compare 11 last
       python main.py compare before.json after.json --output report.md
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     if base == new:
         raise UsageError(f"base and new are both {base}", "Name two runs, files or builds.")
     names = [base] if new is None else [base, new]

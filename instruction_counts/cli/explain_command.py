@@ -46,12 +46,11 @@ def explain_command(
     file. RUN:NAME is one build of a run that has several; of a run with two builds, both are shown
     without NEW. LABEL is a glob that leaves one case.
 
-    \b
     Examples:
       python main.py explain 12 MatMul/mm --language python
       python main.py explain 11 12 MatMul/mm --language python
       python main.py explain last Reduction/sum --output sum.speedscope.json
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     names, pattern = ([base, new], label) if label is not None else ([base], new)
     outputs.refuse_over(names)
     with LazyStore(db) as runs:

@@ -68,18 +68,17 @@ def generate_command(
     force: bool,
     builds: tuple[Build, ...],
 ) -> None:
-    """Split models into their unique layers, as a definition file; nothing is measured.
+    r"""Split models into their unique layers, as a definition file; nothing is measured.
 
     FACTORY is a function without arguments that returns a module. Each model runs once, in the
     build's interpreter and in the working directory. `run` measures the file, `predict` adds the
     layers up again.
 
-    \b
     Examples:
-      python main.py generate examples.models:bert \\
+      python main.py generate examples.models:bert \
         --input 'input_ids=1,32:int64<30522'
       python main.py run --definitions definitions/generated/models.py
       python main.py predict last
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     build = only_build(builds, "generate")
     console.show(report.generated(generate(models, input_texts, mode, build, output, force=force)))

@@ -41,7 +41,12 @@ _ALL = "instruction_counts.help_all"
 
 
 class Command(click.Command):
-    """A command with grouped help."""
+    """A command with grouped help, whose examples stand as they were written."""
+
+    def __init__(self, name: str, *, help: str | None = None, **more: Any) -> None:  # noqa: A002
+        # By this character click knows what it must not reflow.
+        text = re.sub(r"(?m)^( *)(?=Examples?:$)", "\\1\b\n\\1", help or "")
+        super().__init__(name, help=text, **more)
 
     def get_help(self, ctx: click.Context) -> str:
         """The whole help; its examples call the program by its name, so that they can be copied."""

@@ -55,11 +55,10 @@ def history_command(label: str, asked: HistoryRequest, outputs: Outputs, db: str
 
     LABEL is a glob over the label path, as for --only. Nothing is measured.
 
-    \b
     Examples:
       python main.py history MatMul/mm --language python
       python main.py history 'MatMul/*' --since 2026-01-31 --format csv
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     selection = attrs.evolve(asked.selection, only=(label,))
     with Store(db, must_exist=True) as store:
         found = history_of(attrs.evolve(asked, selection=selection), store)

@@ -96,12 +96,11 @@ def sizes(
     SIZES are the values of N: FIRST:LAST[:FACTOR] is a range, times FACTOR (4); 10,100,1000 a list.
     The default goes up to 65,536 elements in an input, fewer where the output is much larger.
 
-    \b
     Examples:
       python main.py operators sizes torch.add
       python main.py operators sizes torch.mm 4:256:2 --language c++
       python main.py operators sizes torch.sum --input input=N,64
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     build = only_build(asked.builds, "sizes")
     with Store(asked.db) as store:
         found = measure_sizes(

@@ -42,10 +42,9 @@ def predict_command(
     of them. What remains unexplained is Python between the layers,
     and caches that a layer alone keeps warm.
 
-    \b
     Examples:
       python main.py predict 12 MobileNetV2 --autograd forward+backward
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     modes = by_option(Language)[language], by_option(AutogradMode)[autograd]
     with LazyStore(db) as runs:
         outputs.write(report.predicted(predict_models(run, models, modes, runs, console)))

@@ -64,10 +64,9 @@ def publish_command(folder: Path, asked: HistoryRequest, url: str, db: str | Non
     neighbouring builds, a search, and a feed. Nothing is measured; only files that changed are
     written, and other files are never touched.
 
-    \b
     Examples:
       python main.py publish site
       python main.py publish site --tag 'nightly-*' --since 2026-01-31
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     with Store(db, must_exist=True) as store:
         console.line(publish_to(folder, store, asked, url))

@@ -57,12 +57,11 @@ def run_command(
     The default is the standard suite on the current interpreter. Results come as a table, and as
     files with --output. Interrupt at any time: what is finished is kept, and --resume goes on.
 
-    \b
     Examples:
       python main.py --only 'Pointwise/*/add' --only MatMul
       python main.py --language python --output result.json
       python main.py --build base=/usr/bin/python3 --build new=.venv
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     if callgrind_out is not None:
         check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
         require_profile(asked.how.settings.engine, "--callgrind-out")

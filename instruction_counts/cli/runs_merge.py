@@ -20,9 +20,8 @@ from instruction_counts.storage.json_files import read_json
 def merge_files(files: tuple[Path, ...], outputs: Outputs) -> None:
     """Put the JSON files of all shards of a run together, as one run; --output saves it.
 
-    \b
     Example:
       python main.py runs merge shard-*.json --output run.json
-    """  # noqa: D301 - \b keeps click from reflowing the example
+    """
     whole = merge([(str(file), read_json(file)) for file in files])
     outputs.write(run_document(whole), whole)

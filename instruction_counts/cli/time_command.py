@@ -34,12 +34,11 @@ def time_command(
     Written as for python -m timeit, except that each STMT is a statement of its own. "-" reads it,
     or a setup, from standard input. Nothing is stored.
 
-    \b
     Examples:
       python main.py time "x + y" -s "x = torch.ones(4, 4); y = x + 1"
       python main.py time "x + y" "torch.add(x, y)" -s "x = y = torch.ones(4)"
       python main.py time "x + x;" --cpp -s "auto x = torch::ones({4});"
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     build = only_build(builds, "time")
     timed = time_statements(asked, lambda: BuildRunner.of([build], measuring, console))
     outputs.write(statements_document(timed.statements, timed.run))

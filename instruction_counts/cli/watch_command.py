@@ -90,18 +90,17 @@ def watch_command(
     every: float | None,
     asked: Asked,
 ) -> int:
-    """Measure each new build, compare it with the last, and report steps once.
+    r"""Measure each new build, compare it with the last, and report steps once.
 
     COMMAND prints the builds; those already seen are skipped. Before a change is
     reported, both builds are measured again. Without --every, it looks once, and exits with 3 if
     it found a new step.
 
-    \b
     Examples:
       python main.py watch --command ./list_nightlies --output steps.jsonl
-      python main.py watch --every 1h --build-cmd './make_venv {commit}' \\
+      python main.py watch --every 1h --build-cmd './make_venv {commit}' \
         --command 'git log --reverse --since=1.week --format=%H'
-    """  # noqa: D301 - \b keeps click from reflowing the examples
+    """
     for file in output:
         check_folder(file, f"--output {file}")
     if site is not None:
