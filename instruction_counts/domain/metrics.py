@@ -36,8 +36,6 @@ class Metric:
     """For people, in a sentence: ``allocation calls``."""
     unit: str
     """``bytes``, ``calls``; of one iteration."""
-    origin: str
-    """Where the numbers come from."""
     better: Better = Better.LESS
     exact: bool = True
     """Whether the same build gives the same number each time."""
@@ -82,82 +80,64 @@ class Amounts(dict[str, Amount]):
 
 NO_AMOUNTS = Amounts()
 
-_ALLOCATOR = "the allocator that is preloaded while instructions are counted"
-_TORCH = "torch, in an iteration that is not timed"
-
-ALLOCATIONS = Metric("allocations", "allocation calls", "calls", _ALLOCATOR, heading="allocs")
-ALLOCATED_BYTES = Metric("allocated_bytes", "allocated bytes", "bytes", _ALLOCATOR)
-TENSOR_BYTES = Metric("tensor_bytes", "bytes allocated for tensors", "bytes", _TORCH)
-PEAK_BYTES = Metric("peak_bytes", "bytes of tensors held at once", "bytes", _TORCH)
-FLOPS = Metric("flops", "floating point operations", "operations", _TORCH, better=Better.NEITHER)
+ALLOCATIONS = Metric("allocations", "allocation calls", "calls", heading="allocs")
+ALLOCATED_BYTES = Metric("allocated_bytes", "allocated bytes", "bytes")
+"""Of the allocator that is preloaded while instructions are counted."""
+TENSOR_BYTES = Metric("tensor_bytes", "bytes allocated for tensors", "bytes")
+PEAK_BYTES = Metric("peak_bytes", "bytes of tensors held at once", "bytes")
+FLOPS = Metric("flops", "floating point operations", "operations", better=Better.NEITHER)
 """Of the operators that torch has a formula for; not known where there is none."""
-MOVED_BYTES = Metric("moved_bytes", "bytes of tensors read or made", "bytes", _TORCH)
+MOVED_BYTES = Metric("moved_bytes", "bytes of tensors read or made", "bytes")
 """Each tensor once: about the least that memory has to move."""
-LEFT_RUNNING = Metric(
-    "left_running", "processes left running", "processes", "the system", exact=False
-)
+LEFT_RUNNING = Metric("left_running", "processes left running", "processes", exact=False)
 """All that a case left behind while it was measured; they were ended. Absent if there were none."""
 
-_ITERATION = "one warm iteration that is neither counted nor timed"
-BYTECODES = Metric("bytecodes", "bytecodes", "bytecodes", f"Python, in {_ITERATION}", judged=True)
+BYTECODES = Metric("bytecodes", "bytecodes", "bytecodes", judged=True)
 """Of Python cases: executed by all Python functions, the statement's own lines included."""
 OPERATOR_CALLS = Metric(
-    *("operator_calls", "operator calls", "calls", f"torch's profiler, in {_ITERATION}"),
-    judged=True,
-    heading="operators",
+    "operator_calls", "operator calls", "calls", judged=True, heading="operators"
 )
 """Of all operators that torch dispatches, those that other operators call included."""
-_COMPILER = "torch.compile, in a process that is neither counted nor timed"
 GUARDS, GRAPH_BREAKS, RECOMPILATIONS = (
-    Metric(name.replace(" ", "_"), name, name, _COMPILER, judged=True, task="compilations")
+    Metric(name.replace(" ", "_"), name, name, judged=True, task="compilations")
     for name in ("guards", "graph breaks", "recompilations")
 )
 """Of compiled cases: of all that their first runs compile."""
 
-_STAND_INS = f"the stand-ins for CUDA's libraries, in {_ITERATION}"
 OF_CUDA = (
-    LAUNCHES := Metric(
-        *("launches", "launches", "launches", _STAND_INS),
-        judged=True,
-        has_column=True,
-    ),
-    Metric("library_calls", "calls of CUDA's libraries", "calls", _STAND_INS, judged=True),
-    Metric("copies", "copies and fills by CUDA", "calls", _STAND_INS, judged=True),
-    Metric("cuda_allocations", "allocations by CUDA", "calls", _STAND_INS, judged=True),
+    LAUNCHES := Metric("launches", "launches", "launches", judged=True, has_column=True),
+    Metric("library_calls", "calls of CUDA's libraries", "calls", judged=True),
+    Metric("copies", "copies and fills by CUDA", "calls", judged=True),
+    Metric("cuda_allocations", "allocations by CUDA", "calls", judged=True),
     SYNCHRONISATIONS := Metric(
-        *("synchronisations", "synchronisations", "calls", _STAND_INS),
+        *("synchronisations", "synchronisations", "calls"),
         judged=True,
         heading="syncs",
         has_column=True,
     ),
-    Metric("cached_blocks", "blocks of the caching allocator", "blocks", _STAND_INS, judged=True),
+    Metric("cached_blocks", "blocks of the caching allocator", "blocks", judged=True),
 )
 """Of cases on CUDA: what the CPU asks for, without what CUDA does for it."""
 
-_SIMULATION = "Callgrind, which simulates caches and branch prediction"
 OF_CYCLES = (
     CYCLES := Metric(
-        *("cycles", "estimated cycles", "cycles", _SIMULATION),
+        *("cycles", "estimated cycles", "cycles"),
         exact=False,
         heading="est. cycles",
         has_column=True,
     ),
-    Metric(
-        *("l1_instruction_misses", "first-level misses of instructions", "misses", _SIMULATION),
-        exact=False,
-    ),
-    Metric("l1_data_misses", "first-level misses of data", "misses", _SIMULATION, exact=False),
-    Metric("last_level_misses", "last-level misses", "misses", _SIMULATION, exact=False),
-    Metric("mispredictions", "mispredicted branches", "branches", _SIMULATION, exact=False),
+    Metric("l1_instruction_misses", "first-level misses of instructions", "misses", exact=False),
+    Metric("l1_data_misses", "first-level misses of data", "misses", exact=False),
+    Metric("last_level_misses", "last-level misses", "misses", exact=False),
+    Metric("mispredictions", "mispredicted branches", "branches", exact=False),
 )
-"""Medians over memory layouts, where they are asked for; see `domain.cycles`."""
+"""Medians over memory layouts, where they are asked for; see `engines.cycles`."""
 
 HARDWARE = "hardware"
 """What is asked for to have these."""
-_COUNTERS = "the processor's counters, outside of the kernel"
 OF_HARDWARE = tuple(
     Metric(
-        *(f"native_{unit}", f"native {unit}", unit, _COUNTERS),
+        *(f"native_{unit}", f"native {unit}", unit),
         exact=False,
         heading=heading,
         has_column=True,

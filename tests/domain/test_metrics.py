@@ -35,4 +35,4 @@ def test_amounts_are_numbers_of_json(value: Any) -> None:
 )
 def test_a_metric_knows_which_way_is_better(better: Better, new: int, expected: str) -> None:
     """As its entry says."""
-    assert expected == Metric("m", "m", "", "", better=better).change(2, new)
+    assert expected == Metric("m", "m", "", better=better).change(2, new)

@@ -50,7 +50,6 @@ SHINE = Metric(
     "shine",
     "shine of the beads",
     "lumen",
-    "the abacus",
     better=Better.MORE,
     judged=True,
     heading="shine",
@@ -194,7 +193,7 @@ FIRST = Kind("first", "first", _evaluate, has_windows=False, children=2)
 
 # A metric that is measured in the build.
 
-LETTERS = Metric("letters", "letters", "letters", "the statement", has_column=True, task="letters")
+LETTERS = Metric("letters", "letters", "letters", has_column=True, task="letters")
 
 
 def main() -> int:
