@@ -11,10 +11,10 @@ import pickle
 import sys
 from pathlib import Path
 from types import CellType, CodeType, FunctionType
-from typing import Any, Tuple
+from typing import Any
 
 
-def load(path: str, python: Tuple[int, int]) -> Any:
+def load(path: str, python: tuple[int, int]) -> Any:
     """The values that a program of this version of ``python`` saved.
 
     Raises:
@@ -34,7 +34,7 @@ def load(path: str, python: Tuple[int, int]) -> Any:
     return pickle.loads(Path(path).read_bytes())  # noqa: S301 - of the program that counts
 
 
-def made_again(module: str, name: str, reads: Tuple[str, ...]) -> FunctionType:
+def made_again(module: str, name: str, reads: tuple[str, ...]) -> FunctionType:
     """A function as code of a module makes it inside another one, here ``reads`` are still empty.
 
     ``name`` is qualified: ``decorator.<locals>.wrapper``.
