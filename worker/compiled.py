@@ -21,7 +21,7 @@ import textwrap
 import time
 import uuid
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Set, Tuple
 
 from .main import CACHES
 
@@ -89,7 +89,7 @@ def results(case: Mapping[str, Any]) -> Sequence[str]:
     place: pybind11 finds its objects by their addresses.
     """
 
-    def assigned(code: str) -> set[str]:
+    def assigned(code: str) -> Set[str]:
         text = "def f():\n%s\n    pass" % textwrap.indent(code, "    ")
         (function,) = symtable.symtable(text, "<case>", "exec").get_children()
         return {
@@ -108,7 +108,7 @@ def _held_still() -> Callable[[], None]:
     """Let each look at a clock take as long, say; returns what undoes that."""
     now_ns, made = itertools.count(_BEGAN_NS, 1000), itertools.count(1)
     real = {name: getattr(time, name) for name in _CLOCKS}
-    still: dict[str, Callable[[], Any]] = {
+    still: Dict[str, Callable[[], Any]] = {
         name: now_ns.__next__ if name.endswith("_ns") else lambda: next(now_ns) / 1e9
         for name in _CLOCKS
     }
@@ -152,7 +152,7 @@ def forget_settings() -> None:
     ctypes.pythonapi.PyContext_Enter(ctypes.py_object(context))
 
 
-def _settings() -> Iterator[tuple[Any, Any]]:
+def _settings() -> Iterator[Tuple[Any, Any]]:
     """The variables of torch's settings, each with its usual value."""
     for module in [*sys.modules.values()]:
         variables = getattr(module, "__dict__", None)

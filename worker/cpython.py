@@ -9,7 +9,7 @@ counts of Python cases may then move between memory layouts by up to 4%.
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 SLOTS = 4096
 """Of the cache of methods: ``MCACHE_SIZE_EXP`` in ``Include/internal/pycore_typeobject.h`` (before
@@ -30,7 +30,7 @@ class Facts(NamedTuple):
     0 where versions do not help: 3.9 does not withdraw them (`PyType_Modified` clears a flag),
     and 3.10 hands them out anew when the cache is cleared, so that look-ups cannot be told.
     """
-    full_counter: int | None
+    full_counter: Optional[int]
     """What stands in the counter behind a bytecode that starts from the top: 12 bits of value above
     4 for the power of two that it starts from next time (``adaptive_counter_bits`` in
     ``Include/internal/pycore_code.h``, from 3.13 ``Include/internal/pycore_backoff.h``). None:
@@ -52,7 +52,7 @@ LEAST_REFERENCES_OF_STATIC = 500_000_000
 from 3.14 ``Include/refcount.h``. Each is larger; 3.9 has none."""
 
 
-def facts() -> Facts | None:
+def facts() -> Optional[Facts]:
     """What holds for this interpreter; None where that is not known."""
     if sys.implementation.name != "cpython" or "t" in sys.abiflags or sys.maxsize <= 1 << 32:
         return None

@@ -36,7 +36,18 @@ import traceback
 import warnings
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, Iterator, NoReturn, Sequence
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NoReturn,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 PROTOCOL_VERSION = 1
 ARTEFACT_PATH = "@ARTEFACT_PATH@"
@@ -51,7 +62,7 @@ PACKAGE = "instruction_counts_worker"
 """What modules of tasks are imported as: a name that nobody else has."""
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 
-Message = dict[str, Any]
+Message = Dict[str, Any]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -72,7 +83,7 @@ class Channel:
         while data:
             data = data[os.write(self._write_fd, data) :]
 
-    def receive(self) -> Message | None:
+    def receive(self) -> Optional[Message]:
         """The next message, or None when the controller is gone."""
         while b"\n" not in self._pending:
             data = os.read(self._read_fd, 65536)
@@ -84,7 +95,7 @@ class Channel:
         return message
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Optional[Sequence[str]] = None) -> int:
     """Say hello, then answer requests until the controller closes the channel."""
     parser = argparse.ArgumentParser(description="Measurement worker; started by its controller.")
     parser.add_argument("--read-fd", type=int, required=True)
@@ -170,11 +181,11 @@ class MeasurementError(Exception):
 class Source:
     """Generated code, and where the user's parts stand in it: name -> (first line, lines)."""
 
-    def __init__(self, text: str, parts: dict[str, tuple[int, int]]) -> None:
+    def __init__(self, text: str, parts: Dict[str, Tuple[int, int]]) -> None:
         self._lines = text.split("\n")
         self._parts = parts
 
-    def locate(self, number: int) -> tuple[str, str]:
+    def locate(self, number: int) -> Tuple[str, str]:
         """The place of a line in the user's terms, and the line; empty where it is not theirs."""
         for name, (first, count) in self._parts.items():
             if first <= number < first + count:
@@ -182,7 +193,7 @@ class Source:
         return "", ""
 
 
-def describe(error: BaseException, sources: dict[str, Source]) -> Message:
+def describe(error: BaseException, sources: Dict[str, Source]) -> Message:
     """A failure as a message: the exception, and the user's line that raised it.
 
     ``sources`` maps the file names under which the user's code was compiled to their texts.
@@ -333,7 +344,7 @@ class Shim:
         # What steadies Python where cases are counted.
         self.method_cache: Any = None
         self.stand_ins: Sequence[str] = ()
-        self.on_device: list[Any] = []
+        self.on_device: List[Any] = []
         self.holds_counters = False
         # Whether children begin to count by themselves, after what is not to be instrumented.
         self.starts_in_children = False
@@ -414,7 +425,7 @@ class Shim:
         self._library.steady_read_log(base, dumps.encode())
         self._library.steady_count_from(ctypes.c_uint64(window), ctypes.c_uint64(dumped))
 
-    def allocations(self, window: int) -> list[int]:
+    def allocations(self, window: int) -> List[int]:
         """Calls, bytes and frees during a window."""
         return self._amounts(window)[:3]
 
@@ -422,7 +433,7 @@ class Shim:
         """What a window cost the calling thread; 0 where Callgrind does not say it."""
         return self._amounts(window)[3]
 
-    def _amounts(self, window: int) -> list[int]:
+    def _amounts(self, window: int) -> List[int]:
         numbers = (ctypes.c_uint64 * 4)()
         self._library.steady_window(ctypes.c_uint64(window), numbers)
         return list(numbers)
@@ -435,7 +446,7 @@ def can_hold_counters(facts: Any) -> bool:
     return bool(facts) and not (has_counters and _running(_call_deeper.__code__) is None)
 
 
-def _running(code: Any) -> int | None:
+def _running(code: Any) -> Optional[int]:
     """Where the bytecode of a code object lies as it is executed; None where that is not known."""
     place, running = id(code) + type(code).__basicsize__, getattr(code, "_co_code_adaptive", None)
     if running is None or ctypes.string_at(place, len(running)) != running:
@@ -525,7 +536,7 @@ _BLOCK = 512
 """Torch's caching allocator rounds what is asked for up to multiples of so many bytes."""
 
 
-def _settle_on_stand_ins(torch: Any) -> list[Any]:
+def _settle_on_stand_ins(torch: Any) -> List[Any]:
     """Set CUDA up, and let children use it; returns what is to be held as long as that.
 
     Torch refuses that, since what a real device is used through does not outlive a fork.
@@ -590,7 +601,7 @@ def _fill_free_lists() -> None:
     A collection empties them. They would fill up again over a hundred iterations and more, and what
     does not fit costs more to free.
     """
-    kept: list[Any] = [[{"key": number}, [number]] for number in range(200)]
+    kept: List[Any] = [[{"key": number}, [number]] for number in range(200)]
     kept.append([tuple(range(length)) for length in range(1, 21) for _ in range(2000)])
     kept.append([float(number) for number in range(200)])
 
@@ -727,7 +738,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     gc.disable()
     # The interpreter counts objects that are new to the collector, but not below zero: to free more
     # than are new would cost less. Sets, because no list of free objects keeps them.
-    new_objects: list[set[Any]] = [set() for _ in range(_NEW_OBJECTS)]  # noqa: F841
+    new_objects: List[Set[Any]] = [set() for _ in range(_NEW_OBJECTS)]  # noqa: F841
     layout = request["layout"]
     if layout:
         shim.use_layout(layout)
@@ -868,7 +879,7 @@ class CodeSeen:
     ) -> None:
         self._found, self._all_found = found, all_found
         # Held, so that no other object gets the place of one.
-        self._codes: dict[int, Any] = {}
+        self._codes: Dict[int, Any] = {}
         self._tool = 0
 
     def add(self, code: Any, *_: Any) -> None:
@@ -909,7 +920,7 @@ def _indented(code: str, columns: int) -> str:
         return textwrap.indent(code, margin)
     import ast
 
-    kept: set[int] = set()
+    kept: Set[int] = set()
     with contextlib.suppress(SyntaxError):  # it is raised where the case is compiled
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, (ast.Constant, ast.JoinedStr)):
@@ -941,7 +952,7 @@ class PythonLoop:
         parts = {"setup": (2, setup_lines), "stmt": (5 + setup_lines, stmt.count("\n") + 1)}
         self._sources = {"<case>": Source(text, parts)}
         self.statement = parts["stmt"]
-        namespace: dict[str, Any] = {}
+        namespace: Dict[str, Any] = {}
         try:
             for name in case.get("imports", TORCH):
                 exec("import " + name, namespace)
@@ -950,13 +961,13 @@ class PythonLoop:
             raise MeasurementError(describe(error, self._sources)) from error
         self._function = namespace["ic_case"]
         self._idle_hooks = tuple(idle_hooks)
-        self._paused: Iterator[None] | None = None
+        self._paused: Optional[Iterator[None]] = None
 
     def run(
         self,
         lengths: Any,
         hooks: Sequence[Any],
-        seen: CodeSeen | None = None,
+        seen: Optional[CodeSeen] = None,
         before: Callable[[], Any] = lambda: None,
         after_some: Sequence[Callable[[], None]] = (),
     ) -> None:
@@ -966,7 +977,7 @@ class PythonLoop:
         ``seen`` gets to know the code that runs, from two further runs before the windows.
         """
 
-        def windows() -> Iterator[tuple[Any, ...]]:
+        def windows() -> Iterator[Tuple[Any, ...]]:
             for runs, function in zip(_RUNS_TO_COMPILE, after_some):
                 yield (runs, *self._idle_hooks)
                 function()
@@ -987,7 +998,7 @@ class PythonLoop:
         except BaseException as error:
             raise MeasurementError(describe(error, self._sources)) from error
 
-    def run_window(self, windows: Iterator[tuple[Any, ...]]) -> None:
+    def run_window(self, windows: Iterator[Tuple[Any, ...]]) -> None:
         """Run the setup where it has not run yet, then one of ``windows``; of a pausing loop."""
         if self._paused is None:
             self._paused = self._function(windows, itertools.repeat)

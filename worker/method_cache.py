@@ -45,11 +45,28 @@ from types import (
     MethodDescriptorType,
     WrapperDescriptorType,
 )
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
-from .cpython import ENTRY_WORDS, LEAST_REFERENCES_OF_STATIC, SLOTS, facts
+from .cpython import (
+    ENTRY_WORDS,
+    LEAST_REFERENCES_OF_STATIC,
+    SLOTS,
+    facts,
+)
 
-Lookup = tuple[str, str, str, int]
+Lookup = Tuple[str, str, str, int]
 """Module and qualified name of a type, the name that is looked up on it, and where that lies.
 
 A name lies where the interned string does (0), or as many bytes behind ``None``: CPython 3.11 has
@@ -124,8 +141,8 @@ class MethodCache:
         get other versions: a look-up that nobody knows of collides with others, if with any.
         """
         each = round((_newest_version() - self._watched) / RUNS_WATCHED) if self._watched else 1
-        names: dict[type, set[int]] = defaultdict(set)
-        anew: list[tuple[type, str]] = []
+        names: Dict[type, Set[int]] = defaultdict(set)
+        anew: List[Tuple[type, str]] = []
         looked_up = {(row[0], row[1]) for row in lookups} - {_CHANGED}
         if self.can_move and not all(name in self._types for name in looked_up):
             self._types = _by_name(_classes())  # a setup can make types
@@ -153,7 +170,7 @@ class MethodCache:
         self._give_room(anew, taken)
         return left
 
-    def _separate(self, names: Mapping[type, set[int]], taken: set[int]) -> int:
+    def _separate(self, names: Mapping[type, Set[int]], taken: Set[int]) -> int:
         """Keep ``names`` apart from each other, and from ``taken``, to which they are added."""
         left = 0
         # A new version of a type is one of its subclasses, too: bases come first.
@@ -163,12 +180,12 @@ class MethodCache:
             taken |= slots
         return left
 
-    def _give_room(self, anew: Sequence[tuple[type, str]], taken: set[int]) -> None:
+    def _give_room(self, anew: Sequence[Tuple[type, str]], taken: Set[int]) -> None:
         """Let names that are made anew lie where their slots are free.
 
         Those of one size share their memory: what one look-up frees is the next one's.
         """
-        of_size: dict[int, set[int]] = defaultdict(set)
+        of_size: Dict[int, Set[int]] = defaultdict(set)
         for each, name in anew:
             of_size[-(-sys.getsizeof(name) // _ALIGNMENT) * _ALIGNMENT].add(_version(each))
         for size, versions in sorted(of_size.items()):
@@ -179,7 +196,7 @@ class MethodCache:
                     self._allocate_at(size, remainder, _BYTES_OF_SLOTS)
                     break
 
-    def _moved(self, each: type, names: set[int], taken: set[int]) -> set[int]:
+    def _moved(self, each: type, names: Set[int], taken: Set[int]) -> Set[int]:
         """The slots that a type has at last."""
         for _ in range(_MOST_TRIES):
             version = _version(each)
@@ -200,14 +217,14 @@ _OF_C = {
 }
 
 
-def names() -> list[str]:
+def names() -> List[str]:
     """The names that code of this process uses, and those of what C code adds to types, sorted.
 
     None that is only made while code runs: whoever made it goes on with another string where there
     is one already. Only those in ASCII.
     """
-    found: set[Any] = set()
-    seen: set[int] = set()
+    found: Set[Any] = set()
+    seen: Set[int] = set()
     for each in _all_classes():
         rows = _attributes_of(each).items()
         found.update(name for name, value in rows if type(value) in _OF_C)
@@ -231,10 +248,10 @@ class Lookups:
 
     def __init__(self) -> None:
         self._table = _table()
-        self._seen: set[Lookup] = set()
+        self._seen: Set[Lookup] = set()
         self._places: Sequence[int] = ()
         self._held: Sequence[type] = ()
-        self._looked_up: dict[int, type] = {}
+        self._looked_up: Dict[int, type] = {}
         self._order = random.Random(0)  # noqa: S311 - any order will do
 
     def begin(self) -> None:
@@ -277,7 +294,7 @@ class Lookups:
             elif offset != _ANYWHERE:
                 self._seen.add((*_CHANGED, text, offset))
 
-    def rows(self, used: Iterable[str] = ()) -> list[Lookup]:
+    def rows(self, used: Iterable[str] = ()) -> List[Lookup]:
         """What was seen, in a fixed order, but for what belongs to the observers.
 
         And what may be hidden: of two names that share a slot on one type here, the later one. They
@@ -347,8 +364,8 @@ def _version(each: type) -> int:
     return _version_now(each)
 
 
-_remembered: list[type] = []
-_places_then: list[int] = []
+_remembered: List[type] = []
+_places_then: List[int] = []
 _modules_then = 0
 
 
@@ -375,7 +392,7 @@ def _classes() -> Sequence[type]:
 
 
 def _all_classes() -> Sequence[type]:
-    found: dict[int, type] = {id(object): object}
+    found: Dict[int, type] = {id(object): object}
     waiting = [object]
     while waiting:
         for each in type.__subclasses__(waiting.pop()):
@@ -402,8 +419,8 @@ def _address(name: str, offset: int) -> int:
     return id(None) + offset if offset else id(sys.intern(name))
 
 
-def _by_name(types: Sequence[type]) -> dict[tuple[str, str], list[type]]:
-    found: dict[tuple[str, str], list[type]] = {}
+def _by_name(types: Sequence[type]) -> Dict[Tuple[str, str], List[type]]:
+    found: Dict[Tuple[str, str], List[type]] = {}
     for each in types:
         found.setdefault(_name_of(each), []).append(each)
     return found
@@ -415,14 +432,14 @@ _module_of, _qualified_of, _attributes_of, _mro_of = (
 )
 
 
-def _name_of(each: type) -> tuple[str, str]:
+def _name_of(each: type) -> Tuple[str, str]:
     try:
         return str(_module_of(each)), _qualified_of(each)
     except Exception:  # noqa: BLE001 - some are made without a module, and `str` is anyone's code
         return "", ""
 
 
-def _table() -> Any | None:
+def _table() -> Optional[Any]:
     """The memory of the table; None where it is not found.
 
     It lies in the state of the interpreter, which has no public layout: an entry is looked for that
@@ -461,7 +478,7 @@ def _candidates() -> Iterator[int]:
         at = memory.find(entry, at + 1)
 
 
-def _mapped_around(address: int) -> tuple[int, int]:
+def _mapped_around(address: int) -> Tuple[int, int]:
     with open("/proc/self/maps", encoding="latin-1") as stream:  # noqa: PTH123 - as in the keeper
         for line in stream:
             first, last = (int(part, 16) for part in line.split(None, 1)[0].split("-"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from typing import Callable
+from typing import Callable, Tuple
 
 from .main import TORCH, Message, PythonLoop, Shim, _links_not_followed
 
@@ -34,7 +34,7 @@ def once_timed(request: Message, shim: Shim) -> Message:
     return {"times": {"values_s": [float(shim.clock_s())], "runs": 1}}
 
 
-def first_run(loop: PythonLoop, hooks: tuple[Callable[[], object], Callable[[], object]]) -> None:
+def first_run(loop: PythonLoop, hooks: Tuple[Callable[[], object], Callable[[], object]]) -> None:
     """Run the statement once, between both hooks.
 
     What it does first may look for the source of each module, as while the build is imported.
