@@ -1,22 +1,11 @@
-"""Records: the identity of a measured case; failures; what is known of their builds."""
+"""Records: failures, and what is known of their builds."""
 
 import attrs
 import pytest
 
-from instruction_counts.core.types import Language
 from instruction_counts.domain.build import completed
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.domain.records import Record
-from tests.fakes import FINGERPRINT, OK, make_case
-
-
-def test_a_record_has_the_identity_of_its_case() -> None:
-    """It is found again in another run, and holds the code that was executed."""
-    case = make_case("a", "b", language=Language.CPP, num_threads=2, stmt="x - y")
-    record = Record.of(case, "new", OK)
-
-    assert ("new", case.key) == record.identity
-    assert ("x - y", "x = y = 1", "") == (record.stmt, record.setup, record.global_setup)
+from tests.fakes import FINGERPRINT
 
 
 @pytest.mark.parametrize(
