@@ -116,12 +116,3 @@ def test_a_case_is_shown_with_its_code(definitions: str, program: Program) -> No
 
     assert ["  setup", "    x, b = [1], 1  # [red]", "  statement", "    x[:b:]"] == lines[-4:]
     assert "z = jit_model(x, y)" in program.output("show", "--definitions", definitions, *scripted)
-
-
-def test_a_broken_definition_file_exits_with_1(tmp_path: Path, program: Program) -> None:
-    """With the mistake and no traceback."""
-    path = tmp_path / "bad.py"
-    path.write_text("x = 1\nraise ValueError('on purpose')\n")
-
-    said = f"{path}, line 2: ValueError: on purpose\n  Fix the definition file.\n"
-    assert said == program.error("run", "--definitions", path)

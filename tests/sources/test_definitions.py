@@ -157,6 +157,7 @@ def test_a_file_that_fails_names_the_line(tmp_path: Path, text: str, expected: s
     path = written(tmp_path, text)
 
     assert message_of(path).startswith(f"{path}{expected}")
+    assert message_of(path).endswith("\n  Fix the definition file.")
 
 
 def test_a_file_does_not_replace_the_streams(tmp_path: Path) -> None:
