@@ -480,14 +480,6 @@ def test_counts_say_what_is_executed_cannot(
     assert is_open is is_suspect(difference, MIN_EFFECT)
 
 
-def test_other_statements_that_run_the_same_code_are_other_programs() -> None:
-    """Where one is compared with the other, what differs is none of memory's."""
-    base = record(0, outcome=counted(1, executed_digests=SAME))
-    new = record(0, outcome=counted(2, executed_digests=ANOTHER_WAY), stmt="x - y")
-
-    assert Program.PYTHON_DIFFERS is unjudged(base, new).program
-
-
 def test_layouts_do_not_hide_another_program() -> None:
     """They were counted before it was clear which way it goes."""
     difference = by_program(PYTHON_DIFFERS, 99_920)
