@@ -88,24 +88,32 @@ def test_suspects_are_judged_by_what_was_counted_again(
     } == {case.key.label[0]: (case.reason, case.verified, case.effect) for case in again}
 
 
-@pytest.mark.parametrize("new_caches", ["held", "not held", ""])
-def test_a_large_change_needs_no_other_layout_where_both_sides_hold_caches(new_caches: str) -> None:
+@pytest.mark.parametrize("caches", ["held", "not held", ""])
+def test_a_large_change_needs_no_other_layout_where_both_sides_hold_caches(caches: str) -> None:
     """Else a build on another interpreter may differ by percents."""
-    base, new = (
-        side(make_record("a", outcome=outcome_of(count)), caches=caches, allocator="steady")
-        for count, caches in ((100_000, "held"), (120_000, new_caches))
+    counts = (100_000, 120_000)
+    held, other = (
+        [
+            side(make_record("a", outcome=outcome_of(count)), caches=found, allocator="steady")
+            for count in counts
+        ]
+        for found in ("held", caches)
     )
 
-    assert (new_caches == "held") is not bool(compare(base, new).suspects)
+    for pair in ((held[0], other[1]), (other[0], held[1])):
+        assert (caches == "held") is not bool(compare(*pair).suspects)
 
 
-@pytest.mark.parametrize("last", [{}, {"worse": 2000}], ids=["both sides", "base"])
-def test_a_suspect_that_failed_in_a_layout_is_not_verified(last: dict[str, int]) -> None:
+@pytest.mark.parametrize("failed", [("base", "new"), ("base",), ("new",)], ids="+".join)
+def test_a_suspect_that_failed_in_a_layout_is_not_verified(failed: tuple[str, ...]) -> None:
     """It keeps its verdict; reports say how many layouts there were."""
     comparison = compare(BASE, NEW)
     worse = comparison.suspects[0].key
-    new = [{worse: 2000}, {key(name): count for name, count in last.items()}]
-    again = verified(comparison, [{worse: 1000}, {}], new)
+    base, new = (
+        [{worse: count}, {} if name in failed else {worse: count}]
+        for name, count in (("base", 1000), ("new", 2000))
+    )
+    again = verified(comparison, base, new)
 
     assert 2 == again.layouts
     assert [False, False] == [suspect.verified for suspect in again.suspects]
