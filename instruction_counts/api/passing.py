@@ -177,13 +177,30 @@ class _Saving:
 
     def reduced(self, found: Any, usual: Callable[[Any], Any]) -> Any:
         """How an object is made again; ``usual`` tells how cloudpickle does it."""
+        how = self._of_torch(found)
+        if how is not None:
+            return how
+        if isinstance(found, _CACHED) and not self.is_importable(found):
+            return _CACHING, (found.__wrapped__, *found.cache_parameters().values())
+        how = usual(found)
+        if how is not NotImplemented:
+            return self._of_function(found, how) if isinstance(found, types.FunctionType) else how
+        if isinstance(found, type):
+            self._check_parts(found)
+        elif type(found).__module__ in self._own:
+            return self._of_object(found)
+        return how
+
+    def _of_torch(self, found: Any) -> Any:
+        """How an object of torch is made that pickles otherwise, or not; None of others."""
         torch: Any = sys.modules.get("torch")
-        if torch and isinstance(found, torch.Tensor):
-            return _of_tensor(torch, found)
-        is_module = torch and isinstance(found, torch.nn.Module)
-        if is_module and getattr(found, "_compiled_call_impl", None):
-            raise ValueError("a module was compiled in place, which is not saved.")
         kind = type(found)
+        if torch is None:
+            return None
+        if isinstance(found, torch.Tensor):
+            return _of_tensor(torch, found)
+        if isinstance(found, torch.nn.Module) and getattr(found, "_compiled_call_impl", None):
+            raise ValueError("a module was compiled in place, which is not saved.")
         if kind.__module__ == "torch._ops" and kind.__name__ in _OPERATORS:
             return eval, (f"__import__('torch').ops.{found}",)
         if kind.__name__ == _CUSTOM_OPERATOR:
@@ -192,23 +209,15 @@ class _Saving:
                 raise ValueError("what is registered with it is missing. Define it in a module.")
             module = f"__import__('importlib').import_module({made.__module__!r})"
             return eval, (f"{module}.{made.__name__}",)
-        if isinstance(found, _CACHED) and not self.is_importable(found):
-            return _CACHING, (found.__wrapped__, *found.cache_parameters().values())
-        how = usual(found)
-        if isinstance(found, type) and how is NotImplemented:
-            self._check_parts(found)
-        elif isinstance(found, types.FunctionType) and how is not NotImplemented:
-            return self._of_function(found, how)
-        return self._of_object(found) if kind.__module__ in self._own else how
+        return None
 
     def _of_object(self, found: Any) -> Any:
         """How an object of the program is made: its attributes are set, as its class does it.
 
         Loaded as usual, they are in a dictionary, and each look-up costs more.
         """
-        kind, standard = type(found), object
         methods = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
-        if any(getattr(kind, name, 0) is not getattr(standard, name, 0) for name in methods):
+        if any(getattr(type(found), name, 0) is not getattr(object, name, 0) for name in methods):
             return NotImplemented
         made, of, state, *rest = (*found.__reduce_ex__(2), None, None, None)[:5]
         return (made, of, state, *rest, _SETTING) if type(state) is dict else NotImplemented

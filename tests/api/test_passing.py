@@ -323,6 +323,16 @@ class Pair:
     right: int = SCALE
 
 
+class Meta(type):
+    """The class of a class."""
+
+
+class Made(metaclass=Meta):
+    """It has a class of the program."""
+
+    size = 3
+
+
 class Mode(enum.IntEnum):
     """It makes something else of what its body says."""
 
@@ -403,7 +413,7 @@ def elsewhere() -> Iterator[Callable[[str, str], str]]:
         "countdown(3), pair[0](2)",
         "counting(), counting()",
         "Pair(1), dataclasses.astuple(pair[1]), Mode.ONE, Mode(1)",
-        "Held[int]().doubled(2), held.doubled(2)",
+        "Held[int]().doubled(2), held.doubled(2), Made.size, type(Made).__name__",
         "model(torch.ones(1, 2)), method(torch.ones(1, 2)), derived(torch.ones(1, 2))",
         "derived.forward.__func__.__qualname__, hooked(torch.ones(1, 2))",
     ],
