@@ -103,6 +103,24 @@ class Instructions:
     varying: tuple[str, ...] = ()
 
     @property
+    def estimates(self) -> tuple[float, ...]:
+        """What any two windows say of a run, of which one is as long as two of the other.
+
+        Any one, where all have one length. None where windows are not known, or where each long one
+        holds what no short one does.
+        """
+        unit = min((window.runs for window in self.windows), default=1)
+        short, long = (
+            [window.instructions for window in self.windows if window.runs == runs]
+            for runs in (unit, 2 * unit)
+        )
+        if not long:
+            return tuple(count / unit - self.loop for count in short)
+        if min(long) > 2 * min(short):
+            return ()
+        return tuple((more - less) / unit - self.loop for more in long for less in short)
+
+    @property
     def is_of_first_runs(self) -> bool:
         """Whether each window is the only run of a process, and not one of a warm loop."""
         return len(self.windows) > 1 and {window.runs for window in self.windows} == {1}

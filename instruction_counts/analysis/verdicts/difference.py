@@ -329,24 +329,23 @@ def judge_verified(
     """
     sides = _instructions(difference.base), _instructions(difference.new)
     before, after = (side.per_run for side in sides)
-    chance = 0 if all(side.exact for side in sides) else max(side.spread for side in sides)
     edge = () if layouts.edge is None else (layouts.edge,)
     base, new = (before, *layouts.base, *edge), (after, *layouts.new)
-    noise, origin = max(max(side) - min(side) for side in (base, new)), Origin.LAYOUTS
-    if chance > noise:
-        noise, origin = chance, Origin.WINDOWS
+    noise = max(max(side) - min(side) for side in (base, new))
     gap = max(min(new) - max(base), min(base) - max(new))
-    checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=origin)
+    checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=Origin.LAYOUTS)
     change, steady = checked.change or 0, layouts.steady_change
     if not min_effect.is_reached(change, before):
         said = Verdict.SAME, Reason.BELOW_MIN_EFFECT
-    elif abs(change) <= chance:  # what happens at some calls does so in every layout alike
+    elif _windows_differ_by_as_much(*sides, min_effect):
         said = Verdict.SAME, Reason.WITHIN_NOISE
+        spread = max(side.spread for side in sides)
+        checked = attrs.evolve(checked, noise=spread, noise_origin=Origin.WINDOWS)
     elif gap > noise:
         is_exact = not noise and all(side.exact for side in sides)
         said = _direction(change), Reason.EXACT_DIFFERENCE if is_exact else Reason.BEYOND_LAYOUTS
     # Layouts move the whole count by as much as it changed, or by more.
-    elif steady and abs(steady) > chance and min_effect.is_reached(steady, before):
+    elif steady and min_effect.is_reached(steady, before):
         said = _direction(steady), Reason.STEADY_PART
         if noise > FAR_BEYOND * before:  # none of memory's: chance, which may move any function
             said = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
@@ -356,6 +355,21 @@ def judge_verified(
     else:
         said = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
     return _by_program(attrs.evolve(checked, verdict=said[0], reason=said[1]))
+
+
+def _windows_differ_by_as_much(base: Instructions, new: Instructions, least: Effect) -> bool:
+    """Whether windows of one side give the count of the other.
+
+    What a case does in every so many iterations is in some windows, in each layout in the same.
+    """
+    if not base.exact or not new.exact:
+        for one, other in ((base, new), (new, base)):
+            if not one.estimates and abs(new.per_run - base.per_run) <= one.spread:
+                return True
+            for estimate in one.estimates:
+                if not least.is_reached(estimate - other.per_run, other.per_run):
+                    return True
+    return False
 
 
 def _direction(change: int) -> Verdict:

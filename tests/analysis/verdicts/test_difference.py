@@ -270,28 +270,58 @@ def test_a_change_has_to_be_beyond_what_layouts_move_either_side_by(
     assert (noise, Origin.LAYOUTS) == (difference.noise, difference.noise_origin)
 
 
+HIT, CHEAP = 50_000, 10_000
+"""What a run costs, of which each so manieth costs more, by windows with and without such a one."""
+
+
+def in_windows(*pairs: tuple[int, int], spread: int = 40_000) -> Record:
+    """A case with the first count, which is not exact, and these windows: runs and instructions."""
+    short = min(count for runs, count in pairs if runs == 4)
+    per_run = (min(count for runs, count in pairs if runs == 8) - short) // 4
+    return of_windows(per_run, *(Window(*pair) for pair in pairs), spread=spread)
+
+
+def of_windows(count: int, *windows: Window, exact: bool = False, spread: int = 40_000) -> Record:
+    """A case with that count, from these windows."""
+    return record(0, outcome=Outcome(Status.OK, Instructions(count, exact, windows, spread)))
+
+
 @pytest.mark.parametrize(
-    ("spread", "new", "steady_change", "expected"),
+    ("base", "new", "is_change"),
     [
-        (1_000, 11_000, 1_000, (Verdict.SAME, Reason.WITHIN_NOISE)),
-        (999, 11_000, 1_000, (Verdict.WORSE, Reason.BEYOND_LAYOUTS)),
-        (500, 10_600, 450, (Verdict.WORSE, Reason.BEYOND_LAYOUTS)),
-        (80, 10_100, 70, AMBIGUOUS),
-        (80, 10_100, 90, (Verdict.WORSE, Reason.STEADY_PART)),
+        # A short and a long window without it, and one with it.
+        (in_windows((4, 40_000), (8, 80_000), (8, 240_000)), record(HIT), False),
+        (record(HIT), in_windows((4, 40_000), (8, 80_000), (8, 240_000)), False),
+        # Each long one has it, and no short one does: what a run costs is not known.
+        (in_windows((4, 40_000), (8, 240_000), (8, 240_000)), record(CHEAP), False),
+        (in_windows((4, 40_000), (8, 240_000), spread=39_999), record(CHEAP), True),
+        # Windows say which costs there are, and this is none of them.
+        (in_windows((4, 40_000), (8, 80_000), (8, 240_000)), record(CHEAP + 100), True),
+        # A baseline has no windows.
+        (of_windows(HIT), record(CHEAP), False),
+        (of_windows(HIT, exact=True), record(CHEAP), True),
+        # Of first runs, each is a count.
+        (of_windows(HIT, Window(1, HIT), Window(1, CHEAP)), record(CHEAP), False),
+        (of_windows(HIT, Window(1, HIT), Window(1, CHEAP)), record(CHEAP + 100), True),
     ],
 )
-def test_a_change_has_to_be_beyond_what_windows_disagree_by(
-    spread: int, new: int, steady_change: int, expected: tuple[Verdict, Reason]
+def test_what_windows_of_one_side_disagree_by_is_no_change(
+    base: Record, new: Record, is_change: bool
 ) -> None:
-    """What happens at each so many calls happens in all layouts alike, wherever it began."""
-    is_moved = expected in {AMBIGUOUS, (Verdict.WORSE, Reason.STEADY_PART)}
-    others = (10_060 if is_moved else 10_000, 10_000, 10_000)
-    layouts = Layouts(others, (new,) * 3, steady_change=steady_change)
-    base = record(10_000, spread=spread)
-    difference = judge_verified(judge(KEY, base, record(new)), layouts)
+    """What happens at each so many calls is in the same windows in all layouts."""
+    layouts = Layouts(*((_per_run(side),) * 3 for side in (base, new)))
+    difference = judge_verified(judge(KEY, base, new), layouts)
 
-    assert expected == said(difference)
-    assert (spread, Origin.WINDOWS) == (difference.noise, difference.noise_origin)
+    assert is_change is (difference.verdict in {Verdict.BETTER, Verdict.WORSE})
+    assert is_change or (Reason.WITHIN_NOISE, Origin.WINDOWS, 40_000) == (
+        *(difference.reason, difference.noise_origin, difference.noise),
+    )
+
+
+def _per_run(side: Record) -> int:
+    counted = side.outcome.instructions
+    assert counted is not None
+    return counted.per_run
 
 
 @pytest.mark.parametrize(
