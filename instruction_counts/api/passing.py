@@ -20,6 +20,7 @@ import math
 import shutil
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,8 @@ class _Saving:
             content = self._content(torch, values)
         except Exception:
             for name, value in values.items():
-                self._check(torch, name, value)
+                self._check(torch, {name: value})
+            self._check(torch, values)
             raise
         path = self._folder / f"{hashlib.sha256(content).hexdigest()[:16]}{'.pt' if torch else ''}"
         path.write_bytes(content)
@@ -154,12 +156,16 @@ class _Saving:
             f"{names} = __import__('{_LOADER}').load({str(path)!r}, {sys.version_info[:2]})",
         ]
 
-    def _check(self, torch: Any, name: str, value: object) -> None:
+    def _check(self, torch: Any, values: Mapping[str, Any]) -> None:
         try:
-            self._content(torch, {name: value})
+            self._content(torch, values)
         except Exception as error:  # anything may happen in somebody's pickling
-            kind = f"{type(value).__module__}.{type(value).__qualname__}"
-            raise UsageError(f'"{name}" ({kind}) cannot be passed on: {error}', _REMEDY) from error
+            kinds = (
+                f'"{name}" ({type(value).__module__}.{type(value).__qualname__})'
+                for name, value in values.items()
+            )
+            reason = f"{' and '.join(kinds)} cannot be passed on: {error}"
+            raise UsageError(reason, _REMEDY) from error
 
     def _content(self, torch: Any, values: Mapping[str, Any]) -> bytes:
         pickler = type("Pickler", (_Pickler,), {"saving": self})
@@ -180,16 +186,17 @@ class _Saving:
         how = self._of_torch(found)
         if how is not None:
             return how
+        how = _of_library(found)
+        if how is not None:
+            return how
         if isinstance(found, _CACHED) and not self.is_importable(found):
             return _CACHING, (found.__wrapped__, *found.cache_parameters().values())
         how = usual(found)
+        if isinstance(found, type):
+            return self._of_class(found, how)
         if how is not NotImplemented:
             return self._of_function(found, how) if isinstance(found, types.FunctionType) else how
-        if isinstance(found, type):
-            self._check_parts(found)
-        elif type(found).__module__ in self._own:
-            return self._of_object(found)
-        return how
+        return self._of_object(found)
 
     def _of_torch(self, found: Any) -> Any:
         """How an object of torch is made that pickles otherwise, or not; None of others."""
@@ -216,16 +223,35 @@ class _Saving:
 
         Loaded as usual, they are in a dictionary, and each look-up costs more.
         """
+        is_own = getattr(found, "__module__", None) in self._own
+        if not is_own or type(found) in cloudpickle.Pickler.dispatch_table:
+            return NotImplemented
+        how = found.__reduce_ex__(2)
+        if isinstance(how, str):
+            raise TypeError(f"{how} is found by its name alone, which is not there.")
         methods = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
         if any(getattr(type(found), name, 0) is not getattr(object, name, 0) for name in methods):
             return NotImplemented
-        made, of, state, *rest = (*found.__reduce_ex__(2), None, None, None)[:5]
+        made, of, state, *rest = (*how, None, None, None)[:5]
         return (made, of, state, *rest, _SETTING) if type(state) is dict else NotImplemented
 
-    def _check_parts(self, library: type) -> None:
-        for place, part in vars(library).items():
-            if isinstance(part, types.FunctionType) and part.__module__ in self._own:
-                raise ValueError(f"{library.__name__}.{place} was set by this program.")
+    def _of_class(self, found: type, how: Any) -> Any:
+        """How a class is made: with its slots, which are made with it."""
+        if how is NotImplemented:
+            for place, part in vars(found).items():
+                if isinstance(part, types.FunctionType) and part.__module__ in self._own:
+                    raise ValueError(f"{found.__name__}.{place} was set by this program.")
+        if "__slots__" not in vars(found) or how is NotImplemented:
+            return how
+        make, (kind, name, bases, at_first, *more), (attributes, slots), *rest = how
+        at_first = {**at_first, "__slots__": vars(found)["__slots__"]}
+        of_slots = types.MemberDescriptorType
+        attributes = {
+            key: part
+            for key, part in attributes.items()
+            if key != "__slots__" and not isinstance(part, of_slots)
+        }
+        return make, (kind, name, bases, at_first, *more), (attributes, slots), *rest
 
     def _of_function(self, found: types.FunctionType, how: Any) -> Any:
         """How a function is made that is not imported: of a library, from the build's library."""
@@ -238,6 +264,20 @@ class _Saving:
         _, _, (attributes, parts), *rest = how
         parts = {**parts, "__globals__": {}}
         return _REMAKING, (module, name, code.co_freevars), (attributes, parts), *rest
+
+
+def _of_library(found: Any) -> Any:
+    """How what cloudpickle does not know, or makes otherwise, is made; None of others."""
+    match found:
+        case types.MethodType() if getattr(found.__self__, found.__name__, None) == found:
+            return getattr, (found.__self__, found.__name__)
+        case types.ModuleType() if sys.modules.get(found.__name__) is found:
+            return eval, (f"__import__('importlib').import_module({found.__name__!r})",)
+        case functools.cached_property():  # it has a lock
+            return functools.cached_property, (found.func,), {"attrname": found.attrname}
+        case typing.NewType():
+            return typing.NewType, (found.__name__, found.__supertype__)
+    return None
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -283,6 +323,7 @@ def _of_tensor(torch: Any, tensor: Any) -> Any:
         return made, of, tensor.grad, None, None, _WITH_GRADIENT
     is_plain = (
         type(tensor) is torch.Tensor
+        and not vars(tensor)
         and tensor.device.type == "cpu"
         and tensor.layout == torch.strided
         and str(tensor.dtype).removeprefix("torch.") in _WITH_STORAGE

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NewType, ParamSpec, TypeVar
 
 import numpy as np
 import pytest
@@ -323,6 +323,46 @@ class Pair:
     right: int = SCALE
 
 
+class Slotted:
+    """It has no dictionary, and a cached property in a class that has one."""
+
+    __slots__ = ("__hidden", "left")
+
+    def __init__(self) -> None:
+        self.left, self.__hidden = 1, 2
+
+    def hidden(self) -> int:
+        """What its class alone can read."""
+        return self.__hidden
+
+
+class Lazy:
+    """What it computes is kept."""
+
+    @functools.cached_property
+    def once(self) -> int:
+        """It is kept with a lock."""
+        return SCALE
+
+
+PARAMETERS = ParamSpec("PARAMETERS")
+UserId = NewType("UserId", int)
+
+
+class Twice(torch.autograd.Function):
+    """Its ``apply`` is a method of torch."""
+
+    @staticmethod
+    def forward(_: Any, x: Any) -> Any:
+        """Of the function."""
+        return x * 2
+
+
+def uses_operators(x: Any) -> Any:
+    """A module that is no file."""
+    return torch.ops.aten.relu(x)
+
+
 class Meta(type):
     """The class of a class."""
 
@@ -416,6 +456,9 @@ def elsewhere() -> Iterator[Callable[[str, str], str]]:
         "Held[int]().doubled(2), held.doubled(2), Made.size, type(Made).__name__",
         "model(torch.ones(1, 2)), method(torch.ones(1, 2)), derived(torch.ones(1, 2))",
         "derived.forward.__func__.__qualname__, hooked(torch.ones(1, 2))",
+        "slotted.left, slotted.hidden(), hasattr(slotted, '__dict__'), Slotted().left",
+        "Lazy().once, UserId(3), twice(torch.ones(2)), uses_operators(torch.ones(2))",
+        "tagged.scale, tagged",
     ],
 )
 def test_what_the_program_defines_is_passed_as_it_is(
@@ -433,7 +476,9 @@ def test_what_the_program_defines_is_passed_as_it_is(
     values |= {"hooked": hooked, "old": FIRST, "pair": [countdown, Pair(1)], "held": Held()}
     values |= {"thrice": lambda x: x * 3, "closure": functools.partial(scaled_by(SCALE))}
     values |= {"named": scaled_by(2), "mapped": torch.vmap(scaled)}
-    values |= {"wrapped": torch.no_grad()(doubled)}
+    values |= {"wrapped": torch.no_grad()(doubled), "slotted": Slotted(), "twice": Twice.apply}
+    values["tagged"] = tagged = torch.ones(2)
+    tagged.scale = 2  # type: ignore[attr-defined]
     passed_on = code_of("", [stmt], values, tmp_path)
 
     assert repr(eval(stmt, values)) == elsewhere(passed_on, stmt)  # noqa: S307 - our own
@@ -469,8 +514,9 @@ def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
         (COMPILED, "a module was compiled in place"),
         (types.ModuleType("nowhere"), "cannot be imported"),
         (chosen, "cannot pickle"),
+        (PARAMETERS, "PARAMETERS is found by its name alone"),
     ],
-    ids=["generator", "graph", "inference", "hooks", "compiled", "module", "dispatch"],
+    ids=["generator", "graph", "inference", "hooks", "compiled", "module", "dispatch", "name"],
 )
 def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -> None:
     """The error names the variable and its type, and says what to do."""
@@ -479,6 +525,15 @@ def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -
 
     assert '"mine"' in caught.value.message
     assert "setup" in caught.value.remedy
+
+
+def test_what_cannot_be_saved_together_is_named_together(tmp_path: Path) -> None:
+    """Each alone could."""
+    values = {"x": torch.ones(2, dtype=torch.complex64)}
+    values["parts"] = torch.view_as_real(values["x"])
+
+    with pytest.raises(UsageError, match=r'"x" .* and "parts" .* cannot be passed on: '):
+        code_of("", ["x, parts"], values, tmp_path)
 
 
 def test_a_class_of_a_library_that_the_program_patched_is_refused(
