@@ -27,6 +27,7 @@ from typing import Any
 
 import attrs
 import cloudpickle
+import numpy as np
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.worker_tasks import FOLDER
@@ -37,6 +38,8 @@ MAX_INLINE = 1 << 16
 _LOADER = "instruction_counts_passed"
 """What `worker/passed.py` is called in the process that loads."""
 _REMEDY = "Make it in the setup."
+_NOT_SAVED = ("_compiled_call_impl", "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
+"""What torch leaves out of modules and optimizers."""
 _OPERATORS = {"OpOverload", "OpOverloadPacket"}
 _CUSTOM_OPERATOR = "CustomOpDef"
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
@@ -206,8 +209,10 @@ class _Saving:
             return None
         if isinstance(found, torch.Tensor):
             return _of_tensor(torch, found)
-        if isinstance(found, torch.nn.Module) and getattr(found, "_compiled_call_impl", None):
-            raise ValueError("a module was compiled in place, which is not saved.")
+        if isinstance(found, torch.nn.Module | torch.optim.Optimizer):
+            if any(getattr(found, name, None) for name in _NOT_SAVED):
+                raise ValueError("it was compiled in place, or has hooks, which are not saved.")
+            return None
         if kind.__module__ == "torch._ops" and kind.__name__ in _OPERATORS:
             return eval, (f"__import__('torch').ops.{found}",)
         if kind.__name__ == _CUSTOM_OPERATOR:
@@ -268,6 +273,8 @@ class _Saving:
 
 def _of_library(found: Any) -> Any:
     """How what cloudpickle does not know, or makes otherwise, is made; None of others."""
+    if isinstance(found, np.ndarray) and not found.flags.forc:
+        raise ValueError("an array is not contiguous, and would be. Pass its copy().")
     match found:
         case types.MethodType() if getattr(found.__self__, found.__name__, None) == found:
             return getattr, (found.__self__, found.__name__)

@@ -129,6 +129,8 @@ HOOKED = torch.ones(2, requires_grad=True)
 HOOKED.register_hook(lambda gradient: gradient)
 COMPILED = torch.nn.Linear(2, 2)
 COMPILED.compile()
+STEPPED = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=1)
+STEPPED.register_step_pre_hook(lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -511,12 +513,25 @@ def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
         ([torch.ones(2, requires_grad=True) + 1], r"has a graph \(grad_fn\)"),
         (INFERRED, "made in inference mode"),
         (HOOKED, "a tensor has hooks"),
-        (COMPILED, "a module was compiled in place"),
+        (COMPILED, "it was compiled in place"),
+        (STEPPED, "or has hooks"),
+        (np.ones((4, 4))[:, ::2], "an array is not contiguous"),
         (types.ModuleType("nowhere"), "cannot be imported"),
         (chosen, "cannot pickle"),
         (PARAMETERS, "PARAMETERS is found by its name alone"),
     ],
-    ids=["generator", "graph", "inference", "hooks", "compiled", "module", "dispatch", "name"],
+    ids=[
+        "generator",
+        "graph",
+        "inference",
+        "hooks",
+        "compiled",
+        "stepped",
+        "numpy",
+        "module",
+        "dispatch",
+        "name",
+    ],
 )
 def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -> None:
     """The error names the variable and its type, and says what to do."""
