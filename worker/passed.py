@@ -10,7 +10,7 @@ import inspect
 import pickle
 import sys
 from pathlib import Path
-from types import CellType, CodeType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 
@@ -34,10 +34,10 @@ def load(path: str, python: tuple[int, int]) -> Any:
     return pickle.loads(Path(path).read_bytes())  # noqa: S301 - of the program that counts
 
 
-def made_again(module: str, name: str, reads: tuple[str, ...]) -> FunctionType:
-    """A function as code of a module makes it inside another one, here ``reads`` are still empty.
+def made_again(module: str, name: str, reads: tuple[str, ...], cells: Any) -> FunctionType:
+    """A function as code of a module makes it inside another one, of which it ``reads`` variables.
 
-    ``name`` is qualified: ``decorator.<locals>.wrapper``.
+    ``name`` is qualified, ``decorator.<locals>.wrapper``, and ``cells`` have the variables.
 
     Raises:
         RuntimeError: the module makes none that reads these variables.
@@ -54,4 +54,4 @@ def made_again(module: str, name: str, reads: tuple[str, ...]) -> FunctionType:
     codes = [code for code in codes if code.co_freevars == reads]
     if len(codes) != 1:
         raise RuntimeError("%s of %s is another one in this build" % (name, module))
-    return FunctionType(codes[0], namespace, None, None, tuple(CellType() for _ in reads))
+    return FunctionType(codes[0], namespace, None, None, cells)

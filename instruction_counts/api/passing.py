@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import enum
 import functools
 import hashlib
 import io
@@ -209,6 +210,9 @@ class _Saving:
             return None
         if isinstance(found, torch.Tensor):
             return _of_tensor(torch, found)
+        is_code = isinstance(found, torch.nn.Module | types.FunctionType)
+        if is_code and getattr(found, "get_compiler_config", None):
+            raise ValueError("torch.compile made it. Pass what it compiles, as runtime compiled.")
         if isinstance(found, torch.nn.Module | torch.optim.Optimizer):
             if any(getattr(found, name, None) for name in _NOT_SAVED):
                 raise ValueError("it was compiled in place, or has hooks, which are not saved.")
@@ -240,8 +244,11 @@ class _Saving:
         made, of, state, *rest = (*how, None, None, None)[:5]
         return (made, of, state, *rest, _SETTING) if type(state) is dict else NotImplemented
 
-    def _of_class(self, found: type, how: Any) -> Any:
+    def _of_class(self, found: Any, how: Any) -> Any:
         """How a class is made: with its slots, which are made with it."""
+        is_enum = isinstance(found, enum.EnumMeta) and how is not NotImplemented
+        if is_enum and ("__init__" in vars(found) or len([*found]) < len(found.__members__)):
+            raise ValueError("an Enum has aliases or an __init__. Define it in a module.")
         if how is NotImplemented:
             for place, part in vars(found).items():
                 if isinstance(part, types.FunctionType) and part.__module__ in self._own:
@@ -260,15 +267,26 @@ class _Saving:
 
     def _of_function(self, found: types.FunctionType, how: Any) -> Any:
         """How a function is made that is not imported: of a library, from the build's library."""
+        make, (*first, _), (attributes, parts), *rest = how
+        # Cloudpickle would fill cells of its own, and functions that share one would not any more.
+        state = attributes, {**parts, "__closure__": None}
         module = found.__globals__.get("__name__", "")
         if module in self._own or vars(sys.modules.get(module, types)) is not found.__globals__:
-            return how
-        name, code = found.__code__.co_qualname, found.__code__
+            return make, (*first, found.__closure__), state, *rest
+        name = found.__code__.co_qualname
         if "<locals>" not in name:
             raise ValueError(f"{name} is not what {module} has under that name.")
-        _, _, (attributes, parts), *rest = how
-        parts = {**parts, "__globals__": {}}
-        return _REMAKING, (module, name, code.co_freevars), (attributes, parts), *rest
+        state[1]["__globals__"] = {}
+        reads = found.__code__.co_freevars
+        return _REMAKING, (module, name, reads, found.__closure__), state, *rest
+
+
+def _of_cell(found: types.CellType) -> Any:
+    """How what closures share is made: empty at first, as it may hold one of them."""
+    try:
+        return types.CellType, (), (found.cell_contents,), None, None, _FILLING
+    except ValueError:  # nothing is in it
+        return types.CellType, ()
 
 
 def _of_library(found: Any) -> Any:
@@ -280,6 +298,8 @@ def _of_library(found: Any) -> Any:
             return getattr, (found.__self__, found.__name__)
         case types.ModuleType() if sys.modules.get(found.__name__) is found:
             return eval, (f"__import__('importlib').import_module({found.__name__!r})",)
+        case types.CellType():
+            return _of_cell(found)
         case functools.cached_property():  # it has a lock
             return functools.cached_property, (found.func,), {"attrname": found.attrname}
         case typing.NewType():
@@ -310,8 +330,11 @@ class _Function:
 
 
 _SETTING = _Function(
-    "lambda made, state: [object.__setattr__(made, *each) for each in state.items()]"
+    "lambda made, state: [made.__dict__.update({key: value}) if hasattr("
+    "__import__('inspect').getattr_static(type(made), key, None), '__set__') "
+    "else object.__setattr__(made, key, value) for key, value in state.items()]"
 )
+_FILLING = _Function("lambda made, state: setattr(made, 'cell_contents', *state)")
 _CACHING = _Function("lambda made, *how: __import__('functools').lru_cache(*how)(made)")
 _REMAKING = _Function(f"__import__('{_LOADER}').made_again")
 _WITH_GRADIENT = _Function("lambda tensor, gradient: setattr(tensor, 'grad', gradient)")

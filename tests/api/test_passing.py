@@ -298,6 +298,18 @@ def scaled_by(factor: int) -> Any:
     return lambda x: x * factor
 
 
+def counter() -> tuple[Any, Any]:
+    """Two functions of one variable; one of them knows itself."""
+    number: Any = 0
+
+    def more(times: int = 1) -> Any:
+        nonlocal number
+        number += 1
+        return more(times - 1) if times else None
+
+    return more, lambda: number
+
+
 @torch.no_grad()
 def unrecorded(x: Any) -> Any:
     """A library wraps it."""
@@ -336,6 +348,32 @@ class Slotted:
     def hidden(self) -> int:
         """What its class alone can read."""
         return self.__hidden
+
+
+class OneMore:
+    """A descriptor that keeps another value than it is given, under its own name."""
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, found: Any, _: object = None) -> Any:
+        return vars(found)[self._name]
+
+    def __set__(self, found: Any, value: int) -> None:
+        vars(found)[self._name] = value + 1
+
+
+class Limited:
+    """It has a descriptor."""
+
+    size = OneMore()
+
+
+class Aliased(enum.Enum):
+    """Two names of one member."""
+
+    ONE = 1
+    FIRST = 1  # noqa: PIE796 - it is about that
 
 
 class Lazy:
@@ -460,7 +498,7 @@ def elsewhere() -> Iterator[Callable[[str, str], str]]:
         "derived.forward.__func__.__qualname__, hooked(torch.ones(1, 2))",
         "slotted.left, slotted.hidden(), hasattr(slotted, '__dict__'), Slotted().left",
         "Lazy().once, UserId(3), twice(torch.ones(2)), uses_operators(torch.ones(2))",
-        "tagged.scale, tagged",
+        "tagged.scale, tagged, more(2), so_far(), limited.size, limited.size",
     ],
 )
 def test_what_the_program_defines_is_passed_as_it_is(
@@ -481,6 +519,9 @@ def test_what_the_program_defines_is_passed_as_it_is(
     values |= {"wrapped": torch.no_grad()(doubled), "slotted": Slotted(), "twice": Twice.apply}
     values["tagged"] = tagged = torch.ones(2)
     tagged.scale = 2  # type: ignore[attr-defined]
+    values["more"], values["so_far"] = counter()
+    values["limited"] = limited = Limited()
+    limited.size = 5
     passed_on = code_of("", [stmt], values, tmp_path)
 
     assert repr(eval(stmt, values)) == elsewhere(passed_on, stmt)  # noqa: S307 - our own
@@ -515,9 +556,12 @@ def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
         (HOOKED, "a tensor has hooks"),
         (COMPILED, "it was compiled in place"),
         (STEPPED, "or has hooks"),
+        (torch.compile(abs), "torch.compile made it"),
+        (torch.compile(torch.nn.Linear(2, 2)), "torch.compile made it"),
         (np.ones((4, 4))[:, ::2], "an array is not contiguous"),
         (types.ModuleType("nowhere"), "cannot be imported"),
         (chosen, "cannot pickle"),
+        (Aliased.ONE, "an Enum has aliases"),
         (PARAMETERS, "PARAMETERS is found by its name alone"),
     ],
     ids=[
@@ -527,9 +571,12 @@ def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
         "hooks",
         "compiled",
         "stepped",
+        "function",
+        "optimized",
         "numpy",
         "module",
         "dispatch",
+        "enum",
         "name",
     ],
 )

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import CellType
 
 import pytest
 import torch.utils._contextlib
@@ -20,9 +21,9 @@ def test_another_python_refuses_what_a_program_defined(tmp_path: Path) -> None:
 def test_a_wrapper_is_made_of_the_code_that_the_library_has_here() -> None:
     """One that reads other variables is not what the program had."""
     place = "torch.utils._contextlib", "context_decorator.<locals>.decorate_context"
-    made = made_again(*place, ("ctx_factory", "func"))
+    made = made_again(*place, ("ctx_factory", "func"), (CellType(), CellType()))
 
     assert vars(torch.utils._contextlib) is made.__globals__
     assert made.__code__ in torch.utils._contextlib.context_decorator.__code__.co_consts
     with pytest.raises(RuntimeError, match="is another one in this build"):
-        made_again(*place, ("func",))
+        made_again(*place, ("func",), (CellType(),))
