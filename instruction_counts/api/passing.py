@@ -240,9 +240,9 @@ class _Saving:
             raise TypeError(f"{how} is found by its name alone, which is not there.")
         methods = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
         if any(getattr(type(found), name, 0) is not getattr(object, name, 0) for name in methods):
-            return NotImplemented
+            return how
         made, of, state, *rest = (*how, None, None, None)[:5]
-        return (made, of, state, *rest, _SETTING) if type(state) is dict else NotImplemented
+        return (made, of, state, *rest, _SETTING) if type(state) is dict else how
 
     def _of_class(self, found: Any, how: Any) -> Any:
         """How a class is made: with its slots, which are made with it."""

@@ -350,6 +350,17 @@ class Slotted:
         return self.__hidden
 
 
+class Asked:
+    """It notes how often it was saved."""
+
+    times = 0
+
+    def __getstate__(self) -> dict[str, int]:
+        """As it is by now."""
+        self.times += 1
+        return {"times": self.times}
+
+
 class OneMore:
     """A descriptor that keeps another value than it is given, under its own name."""
 
@@ -535,6 +546,17 @@ def test_attributes_of_an_object_are_where_its_class_puts_them(
     in_a_dictionary = "dict in map(type, __import__('gc').get_referents(pair))"
 
     assert "(False, 1)" == elsewhere(passed_on, f"{in_a_dictionary}, pair.left")
+
+
+def test_an_object_is_asked_once_what_it_consists_of(
+    tmp_path: Path, elsewhere: Callable[[str, str], str]
+) -> None:
+    """What it does then, it does to the program."""
+    asked = Asked()
+    passed_on = code_of("", ["asked"], {**globals(), "asked": asked}, tmp_path)
+
+    assert 1 == asked.times
+    assert "1" == elsewhere(passed_on, "asked.times")
 
 
 def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
