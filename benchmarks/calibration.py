@@ -8,8 +8,6 @@ that an instruction, or a cycle, takes. The spread is the 90th to the 10th perce
 most cases lie within a factor of 1.5 of one another.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections import defaultdict

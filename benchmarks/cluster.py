@@ -11,8 +11,6 @@ each, and compares counts and seconds; servers start before that. With ``--kill`
 killed when half of the cases are done.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -8,8 +8,6 @@ are those of processors, since the machine may be busy; what all cases of the su
 extrapolated from these.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import resource

@@ -11,8 +11,6 @@ the Python cases of the standard suite and in the foreign set; two of them have 
 module of torch, which no case executes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -63,7 +61,7 @@ class Found:
     named: int = 0
     false_alarms: int = 0
 
-    def __add__(self, other: Found) -> Found:
+    def __add__(self, other: "Found") -> "Found":
         pairs = zip(attrs.astuple(self), attrs.astuple(other), strict=True)
         return Found(*map(sum, pairs))
 

@@ -3,8 +3,6 @@
 Each has the function that it changes and the cases of ``benchmarks.detect_cases`` that execute it.
 """
 
-from __future__ import annotations
-
 import attrs
 
 from benchmarks.detect_cases import ARGUMENTS

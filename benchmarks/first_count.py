@@ -6,8 +6,6 @@ The command that people type, from its start to its end, beside `timeit` of the 
 the import of torch alone. Servers are kept in a folder of this benchmark, and stopped at its end.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

@@ -12,8 +12,6 @@ make on the way (``torch.func``, pytree, ``checkpoint``, pickling) can hold cycl
 None draws random numbers, but for loading data, with a generator that the statement seeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from core.api import GroupedSetup, GroupedStmts

@@ -7,8 +7,6 @@ a known change: a wrapper around one function of torch. Exit codes, the verdict 
 the cause that it names are held against what they have to be.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import statistics

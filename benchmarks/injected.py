@@ -6,8 +6,6 @@ there before, a function that returns something else. Copies of the interpreter'
 no change at all.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ Each case is counted by whole servers in several layouts. Nothing is verified or
 the counts as they come. Cases that draw random numbers are left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ see the same pairs of builds: in turns (``compare``), and one after the other as
 (medians whose intervals do not overlap). With ``--load`` a process keeps another core busy.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import subprocess

@@ -6,8 +6,6 @@ Made-up runs of 300 cases on 60 builds are stored; in each build some of the cas
 published to an empty folder, then again after one more build. Figures only; nothing is asserted.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import tempfile

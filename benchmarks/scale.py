@@ -7,8 +7,6 @@ of 10,000 made-up records, as large as those of the standard suite, are stored a
 second is the first with 50 cases changed. Figures only; nothing is asserted.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

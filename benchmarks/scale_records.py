@@ -1,7 +1,5 @@
 """Records that nobody measured, as large as those of the standard suite."""
 
-from __future__ import annotations
-
 import random
 
 import attrs

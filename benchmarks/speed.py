@@ -10,8 +10,6 @@ that alone, in a minute; ``--times`` shows how far the times of processes differ
 take. ``--suite`` also times the standard suite.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import time

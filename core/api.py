@@ -7,8 +7,6 @@ Everything is validated when it is constructed, and a mistake raises
 `core.errors.DefinitionError` naming the field, what it holds and what it should hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
@@ -189,7 +187,7 @@ class GroupedBenchmark:
     subject: Subject | None = None
     expected: tuple[ExpectedTensor, ...] = ()
 
-    def on(self, device: str | None) -> GroupedBenchmark:
+    def on(self, device: str | None) -> "GroupedBenchmark":
         """The group on one of its devices, of which its code knows the name."""
         setup = self.setup
         if device is not None:
@@ -220,7 +218,7 @@ class GroupedBenchmark:
         setup: GroupedSetup = GroupedSetup(),
         signature: str | None = None,
         **options: Unpack[Options],
-    ) -> GroupedBenchmark:
+    ) -> "GroupedBenchmark":
         """A cluster from free-form statements; either language may be missing."""
         known = ("py_stmt", "cpp_stmt", *_COMMON)
         checks.check_arguments_of("GroupedStmts", options, known)
@@ -245,7 +243,7 @@ class GroupedBenchmark:
         setup: GroupedSetup = GroupedSetup(),
         signature: str | None = None,
         **options: Unpack[Options],
-    ) -> GroupedBenchmark:
+    ) -> "GroupedBenchmark":
         """A cluster from modules: the model setup defines ``model``, which is then called."""
         known = ("py_model_setup", "cpp_model_setup", *_COMMON)
         checks.check_arguments_of("GroupedModules", options, known)
@@ -277,7 +275,7 @@ class GroupedBenchmark:
         cpp_block: str = "",
         num_threads: int | tuple[int, ...] = 1,
         device: str | tuple[str, ...] | None = None,
-    ) -> dict[Label, GroupedBenchmark]:
+    ) -> "dict[Label, GroupedBenchmark]":
         """Several benchmarks, one per line; see `core.variants` for the form of a block."""
         py, cpp = parse_blocks(py_block, cpp_block)
         expected = "no global setup: only C++ has one"

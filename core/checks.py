@@ -1,7 +1,5 @@
 """What the arguments of definitions are checked for, each with the error that names it."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import difflib

@@ -1,7 +1,5 @@
 """The error of the DSL, and how it shows what it found."""
 
-from __future__ import annotations
-
 import attrs
 
 

@@ -5,8 +5,6 @@ build of torch can make (the scripted model) travels as source code, with a plac
 file that the worker makes of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 

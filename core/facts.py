@@ -4,8 +4,6 @@ None of it changes what is executed, or the definition hash; it travels into res
 of definitions check it, with `core.checks`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 

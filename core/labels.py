@@ -5,8 +5,6 @@ Modes are spelled in one way where people write them, in options, in YAML and in
 whatever else is registered; ``forward``, ``forward+backward``, ``explicit``.
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import json
@@ -36,7 +34,7 @@ class Language(enum.Enum):
     CPP = "C++"
 
     @classmethod
-    def parse(cls, value: object) -> Language:
+    def parse(cls, value: object) -> "Language":
         """The language named by ``value``.
 
         Accepts our members, their values, their names in any case, and the members of torch's own
@@ -54,7 +52,7 @@ class Language(enum.Enum):
         return self.value.lower()
 
 
-_further: dict[str, RuntimeMode] = {}
+_further: "dict[str, RuntimeMode]" = {}
 
 
 class RuntimeMode(enum.Enum):
@@ -69,13 +67,13 @@ class RuntimeMode(enum.Enum):
     EXPORTED = "Exported"
     EXPLICIT = ""
 
-    def __reduce_ex__(self, protocol: object) -> tuple[type[RuntimeMode], tuple[str]]:
+    def __reduce_ex__(self, protocol: object) -> "tuple[type[RuntimeMode], tuple[str]]":
         """By value: Python 3.11.2 copies members by name, and has none of a further one."""
         del protocol
         return RuntimeMode, (self._value_,)
 
     @classmethod
-    def new(cls, name: str, value: str) -> RuntimeMode:
+    def new(cls, name: str, value: str) -> "RuntimeMode":
         """A further mode, or the one that has this value: ``RuntimeMode(value)`` finds it."""
         mode = cls._value2member_map_.get(value) or _further.get(value)
         if mode is None:
@@ -85,7 +83,7 @@ class RuntimeMode(enum.Enum):
         return mode
 
     @classmethod
-    def _missing_(cls, value: object) -> RuntimeMode | None:
+    def _missing_(cls, value: object) -> "RuntimeMode | None":
         return _further.get(value) if isinstance(value, str) else None
 
     @property

@@ -1,7 +1,5 @@
 """The signature of a benchmark, ``f(a, b) -> y``, and the code that follows from it."""
 
-from __future__ import annotations
-
 import keyword
 import re
 

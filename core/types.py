@@ -1,7 +1,5 @@
 """The vocabulary of the DSL, and what definitions and cases are."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

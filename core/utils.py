@@ -1,7 +1,5 @@
 """Helpers for definition files: flattening, and Python and C++ code side by side."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Blocks of one-line benchmarks: ``# @Label`` in Python, ``// @Label`` in C++."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from itertools import zip_longest

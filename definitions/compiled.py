@@ -7,8 +7,6 @@ They are a set of their own (``--definitions definitions.compiled``) and not par
 suite: not all of their counts are equal in every process yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

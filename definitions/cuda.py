@@ -7,8 +7,6 @@ values of a tensor is left out, because nothing computes any.
 They are a set of their own: ``--definitions definitions.cuda``.
 """
 
-from __future__ import annotations
-
 from core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
 from core.labels import CUDA, DEVICES
 from core.types import Definition, FlatIntermediateDefinition

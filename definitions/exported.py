@@ -7,8 +7,6 @@ They are a set of their own (``--definitions definitions.exported``) and not par
 suite: each package takes its time to be made, once for each build.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Matrix products, and the functions, modules and losses that networks are built from."""
 
-from __future__ import annotations
-
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants
 from core.types import Definition
 from core.utils import parse_stmts

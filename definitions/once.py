@@ -7,8 +7,6 @@ of Inductor, which no compiler sees.
 They are a set of their own (``--definitions definitions.once``), as they take minutes.
 """
 
-from __future__ import annotations
-
 from core.api import GroupedOnce, TimerArgs
 from core.types import Definition, FlatIntermediateDefinition
 from core.utils import flatten

@@ -1,7 +1,5 @@
 """Inputs that many benchmarks share; use a member's ``.value``."""
 
-from __future__ import annotations
-
 import enum
 
 from core.api import GroupedSetup

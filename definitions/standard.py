@@ -5,8 +5,6 @@ can be repeated as often as wanted: none lets memory, values or an autograd grap
 but those under "Random", or labelled as training with dropout, draws random numbers.
 """
 
-from __future__ import annotations
-
 from core.types import FlatIntermediateDefinition
 from core.utils import flatten
 from definitions import nn, tensors, training, views

@@ -1,7 +1,5 @@
 """Making tensors, computing with them element by element, copying them and reducing them."""
 
-from __future__ import annotations
-
 from core.api import GroupedStmts, GroupedVariants
 from core.types import Definition
 from core.utils import parse_stmts

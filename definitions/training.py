@@ -1,7 +1,5 @@
 """Small mixed blocks, backward passes, optimizers, gradient modes and the dispatcher."""
 
-from __future__ import annotations
-
 from core.api import (
     GroupedModules,
     GroupedSetup,

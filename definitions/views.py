@@ -1,7 +1,5 @@
 """Reading and writing by index, what a tensor says about itself, views, joining and sorting."""
 
-from __future__ import annotations
-
 from core.api import GroupedSetup, GroupedStmts, GroupedVariants
 from core.types import Definition
 from core.utils import parse_stmts

@@ -3,8 +3,6 @@
 .venv/bin/python examples/api.py
 """
 
-from __future__ import annotations
-
 from instruction_counts.api import Session
 
 

@@ -5,8 +5,6 @@ shows of it becomes an SVG for each command, and the flame graph of a page a PNG
 is installed.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

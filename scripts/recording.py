@@ -4,8 +4,6 @@ The commands are typed one after the other in a folder like a clone, where no se
 they print, and how long they take, becomes a block of the page.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

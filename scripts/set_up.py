@@ -7,8 +7,6 @@ finds none, what will be downloaded is said first. ``--torch`` names another tor
 version, a path, an address), ``--without-torch`` installs none, for use with builds that exist.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.metadata
 import platform

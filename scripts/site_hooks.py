@@ -1,7 +1,5 @@
 """What mkdocs asks while it builds the site: the reference of commands is made from the program."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Iterator

@@ -159,7 +159,7 @@ class Call:
     folder_content: tuple[Path, ...]
 
 
-Answer: TypeAlias = "Outcome | BaseException"
+Answer: TypeAlias = Outcome | BaseException
 
 
 class FakeEngine(Engine):

@@ -4,8 +4,6 @@ A further runtime is a subclass of `Runtime` in a file of its own, and one call 
 Selection, options, result files, limits and reports take it from here.
 """
 
-from __future__ import annotations
-
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.runtimes.compiled import Compiled
 from instruction_counts.core.runtimes.exported import Exported

@@ -1,7 +1,5 @@
 """``torch.compile``: a statement or a module, called as users call what it returns."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.core.labels import Language

@@ -1,7 +1,5 @@
 """AOTInductor: a statement or a module is exported and packaged inside the build, and loaded."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.core.labels import Language

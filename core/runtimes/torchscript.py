@@ -1,7 +1,5 @@
 """TorchScript: a statement or a module is scripted inside the build, saved, and loaded."""
 
-from __future__ import annotations
-
 import ast
 
 import attrs

@@ -1,7 +1,5 @@
 """Models in results: their layers, what these add up to, and what a change of one means."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -24,7 +22,7 @@ class Amount:
     """Whether the instructions are, where they are known."""
 
     @classmethod
-    def of(cls, record: Record | None) -> Amount:
+    def of(cls, record: Record | None) -> "Amount":
         """The count and the median time of a case that succeeded."""
         if record is None or record.outcome.status is not Status.OK:
             return NOTHING
@@ -35,7 +33,7 @@ class Amount:
         return cls(counted.per_run, time_s, counted.exact)
 
     @classmethod
-    def of_all(cls, layers: Iterable[tuple[Record, int]]) -> Amount:
+    def of_all(cls, layers: Iterable[tuple[Record, int]]) -> "Amount":
         """The sums over layers, each as often as it is called."""
         amounts = [(cls.of(record), calls) for record, calls in layers]
         counts = [one.instructions * n for one, n in amounts if one.instructions is not None]

@@ -1,7 +1,5 @@
 """What is known of operators: forward and backward apart, rates, and complexity over sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias

@@ -15,8 +15,6 @@ measured, a `DataError` where a file or database cannot be read, a `StatementErr
 statement failed. A mistake in definitions is a `DefinitionError`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack

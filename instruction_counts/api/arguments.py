@@ -1,7 +1,5 @@
 """What programs may give to the functions of `instruction_counts.api`, as the use cases want it."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +22,7 @@ from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.sources.registry import Source
 
-Cases: TypeAlias = "str | Path | Mapping[Any, Any] | Source | Case | Iterable[Case]"
+Cases: TypeAlias = str | Path | Mapping[Any, Any] | Source | Case | Iterable[Case]
 """Definitions as a mapping, a module by name or a file by path; another source; or cases."""
 
 
@@ -64,10 +62,10 @@ def _wrong(name: str, given: object, expected: str) -> UsageError:
 
 
 Texts: TypeAlias = str | Sequence[str]
-StoredLike: TypeAlias = "str | int | Path | Run | Side"
+StoredLike: TypeAlias = str | int | Path | Run | Side
 """A run of one build, a side of a comparison (see `side`), a result file, or the number or tag of a
 stored run (``RUN:BUILD`` where it has several builds)."""
-SideLike: TypeAlias = "StoredLike | Build"
+SideLike: TypeAlias = StoredLike | Build
 """The same, or a build that is measured now."""
 
 

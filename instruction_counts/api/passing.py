@@ -9,8 +9,6 @@ Functions and classes of the program itself go as they are (cloudpickle), with w
 wrapper that a library made of one is made again from the library of the build.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dis
 import enum

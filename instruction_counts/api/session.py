@@ -1,7 +1,5 @@
 """A session: one build, whose servers stay open from one measurement to the next."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import weakref

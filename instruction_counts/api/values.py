@@ -1,7 +1,5 @@
 """What the Python interface returns: values of the program that show and save themselves."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which C++ compiler makes the cases of a build, and what it can do."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Builds as their users name them: on the command line, or in a file."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A statement can write into the installation of torch, and somebody can install a
 run goes on. A server that starts then measures other code.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import os

@@ -5,8 +5,6 @@ address randomisation move objects. Each moves instruction counts by up to some 
 is inherited but what is listed here; ``docs/explanation/hermetic.md`` gives the reason for each.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

@@ -4,8 +4,6 @@ stdout and stderr are not part of the answer, so that whatever torch or the user
 no harm.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

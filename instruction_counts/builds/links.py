@@ -9,8 +9,6 @@ What still depends on a path: the standard library of the Python that a virtual 
 from, where that one lies at another path, too, and what follows links to their ends by itself.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ environment, beside the Python that it is for: nothing is installed that the tex
 an environment is made once on each machine, in the cache, whatever its file or build is called.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

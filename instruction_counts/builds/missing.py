@@ -1,7 +1,5 @@
 """What a build does not have that measuring needs, and how to get it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

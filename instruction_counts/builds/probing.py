@@ -1,7 +1,5 @@
 """Asking a build what it is made of."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import re

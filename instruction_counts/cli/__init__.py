@@ -1,7 +1,5 @@
 """The command line: what each command does is in the module of its name."""
 
-from __future__ import annotations
-
 import importlib
 import os
 

@@ -1,7 +1,5 @@
 """``baseline check``: a run, or a build that is measured now, against a baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

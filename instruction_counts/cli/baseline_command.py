@@ -1,7 +1,5 @@
 """``baseline``: a committed file of what cases cost, and checks against it."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

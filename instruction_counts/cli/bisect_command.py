@@ -1,7 +1,5 @@
 """``bisect``: the builds between which a case changed."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``compare``: two builds, case by case, with a verdict, its reason and its causes."""
 
-from __future__ import annotations
-
 import click
 
 from instruction_counts.cli import console, stored_run

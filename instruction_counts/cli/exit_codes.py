@@ -1,7 +1,5 @@
 """The exit codes; docs/reference/exit-codes.md describes them, and they are stable."""
 
-from __future__ import annotations
-
 import enum
 
 

@@ -1,7 +1,5 @@
 """``explain``: what ran in a case, where its instructions went, and what changed."""
 
-from __future__ import annotations
-
 import attrs
 import click
 

@@ -1,7 +1,5 @@
 """``generate``: models taken apart into their unique layers, written as a definition file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

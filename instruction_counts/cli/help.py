@@ -1,7 +1,5 @@
 """Help that fits a screen: options in groups, and the rare ones only with ``--help-all``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

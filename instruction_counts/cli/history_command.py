@@ -1,7 +1,5 @@
 """``history``: the counts of cases over the stored runs, and the steps in them."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 

@@ -1,7 +1,5 @@
 """``servers`` and ``cache``: what is kept on this machine for the next command, and its end."""
 
-from __future__ import annotations
-
 import contextlib
 import textwrap
 

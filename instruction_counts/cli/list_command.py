@@ -1,7 +1,5 @@
 """``list`` and ``show``: the cases that a selection holds, and their code."""
 
-from __future__ import annotations
-
 import attrs
 import click
 

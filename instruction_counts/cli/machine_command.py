@@ -1,7 +1,5 @@
 """``env`` and ``selftest``: what a build and this machine are, and whether they count exactly."""
 
-from __future__ import annotations
-
 import attrs
 import click
 

@@ -1,7 +1,5 @@
 """``operators``: list them, what they leave uncovered, and one over a range of sizes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Options that several commands share, and how files, durations and effects are written."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Where what a command found goes: to the screen, and to files in the form that each asks for."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -47,7 +45,7 @@ class Destination:
     renderer: Renderer
 
     @classmethod
-    def of(cls, path: Path, form: str | None = None, having: Collection[str] = ()) -> Destination:
+    def of(cls, path: Path, form: str | None = None, having: Collection[str] = ()) -> "Destination":
         """What the suffix of ``path`` says; ``form`` is for names that say nothing, as ``-``.
 
         ``having`` are the optional fields of the documents that will be written to it.
@@ -143,7 +141,7 @@ class Outputs:
             if destination.is_stdout:
                 destination.write(lambda: document, run)
 
-    def exporters(self, more: Iterable[Path] = ()) -> dict[Path, Exporter]:
+    def exporters(self, more: Iterable[Path] = ()) -> "dict[Path, Exporter]":
         """What writes a growing run to each of the files, and to ``more`` of them.
 
         Raises:

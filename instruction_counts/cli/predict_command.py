@@ -1,7 +1,5 @@
 """``predict``: a model as the sum of its measured layers."""
 
-from __future__ import annotations
-
 import click
 
 from instruction_counts.cli import console

@@ -1,7 +1,5 @@
 """``publish``: the history of all cases as a static site, for any host of files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``run``: select, expand, measure, store, report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

@@ -1,7 +1,5 @@
 """``runs``: what was measured before."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``runs merge``: the shards of a run become the run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

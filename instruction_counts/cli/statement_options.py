@@ -1,7 +1,5 @@
 """The options that state statements, as `python -m timeit` takes them."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

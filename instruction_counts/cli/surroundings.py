@@ -4,8 +4,6 @@ A reader that has gone away never changes what a command does; neither does a te
 only ASCII, to which other characters are spelled out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

@@ -1,7 +1,5 @@
 """``time``: one-line statements, measured at once."""
 
-from __future__ import annotations
-
 import click
 
 from instruction_counts.cli import console

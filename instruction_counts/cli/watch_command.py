@@ -1,7 +1,5 @@
 """``watch``: each new build is measured, and each step is reported once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finding Dask's scheduler: by its address, or in a cluster that a YAML file describes."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

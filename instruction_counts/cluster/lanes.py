@@ -5,8 +5,6 @@ comparable: those of other fingerprints than most have are left out. A case is m
 worker on all builds. What a worker had taken when it was lost goes to another one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib

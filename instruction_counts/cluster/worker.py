@@ -6,8 +6,6 @@ A controller calls methods of a `Desk` on each worker. Lanes stay open from `Des
 Arguments and what is returned are values as JSON, and nothing is pickled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -3,8 +3,6 @@
 The type of a field says what its numbers can be: whoever reads a file holds it to that.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, TypeAlias
 

@@ -1,7 +1,5 @@
 """A build under test, and its fingerprint: what of it can change a count."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Any

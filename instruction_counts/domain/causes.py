@@ -1,7 +1,5 @@
 """What changed a case: a Python function, an operator, a native function, and by how much."""
 
-from __future__ import annotations
-
 import enum
 from fractions import Fraction
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """How large a change is, written one way; and noise floors: what moves a count without one."""
 
-from __future__ import annotations
-
 import enum
 import math
 import re
@@ -29,7 +27,7 @@ class Effect:
     """Instructions; infinite where no change is large enough."""
 
     @classmethod
-    def parse(cls, text: str) -> Effect:
+    def parse(cls, text: str) -> "Effect":
         """``0.5%``, ``20``, ``0.5%,20``, ``0.5% and 20 instructions``, or ``never``.
 
         Raises:

@@ -1,7 +1,5 @@
 """What can go wrong in use or set-up; each error ends in its remedy and exits with 1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import attrs

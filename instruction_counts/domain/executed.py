@@ -4,8 +4,6 @@ All are whole numbers that no memory layout, allocator or load moves: what diffe
 program.
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 from collections import Counter

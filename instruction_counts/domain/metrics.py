@@ -4,8 +4,6 @@ A metric is an entry here, or one that is registered from outside. Files, the st
 comparisons know its values by its name alone.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Mapping

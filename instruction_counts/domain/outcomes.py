@@ -1,7 +1,5 @@
 """What a measurement yields: values that engines make and everything after them reads."""
 
-from __future__ import annotations
-
 import array
 import base64
 import enum
@@ -148,7 +146,7 @@ class Times:
     values_s: tuple[Seconds, ...] = attrs.field(default=(), repr=False)
 
     @classmethod
-    def of(cls, values_s: Sequence[float], runs: int) -> Times:
+    def of(cls, values_s: Sequence[float], runs: int) -> "Times":
         """The times ``values_s`` with what sums them up (inclusive quartiles)."""
         values = tuple(values_s)
         # Inclusive ones: interpolated linearly between order statistics, as numpy does by default.
@@ -337,7 +335,7 @@ class Outcome:
         times_s = () if self.times is None else self.times.values_s
         return Details(self.functions, times_s, self.executed, self.cycle_costs)
 
-    def with_details(self, details: Details) -> Outcome:
+    def with_details(self, details: Details) -> "Outcome":
         """The outcome with other details; `Details()` leaves none."""
         times = self.times and attrs.evolve(self.times, values_s=details.times_s)
         return attrs.evolve(
@@ -355,18 +353,18 @@ class Outcome:
         return "" if budget_s is None else span(budget_s)
 
     @classmethod
-    def out_of_time(cls, budget_s: float) -> Outcome:
+    def out_of_time(cls, budget_s: float) -> "Outcome":
         """The outcome of what did not start within a budget of so many seconds."""
         failure = Failure(FailureKind.REFUSED, f"time budget of {span(budget_s)}")
         return cls(Status.SKIPPED, failure=failure, skipped_by_budget_s=budget_s)
 
     @classmethod
-    def failed(cls, failure: Failure) -> Outcome:
+    def failed(cls, failure: Failure) -> "Outcome":
         """The outcome that a failure gives."""
         status = Status.TIMEOUT if failure.kind is FailureKind.TIMEOUT else Status.FAILED
         return cls(status, failure=failure)
 
-    def as_expected(self, expected: Iterable[ExpectedTensor]) -> Outcome:
+    def as_expected(self, expected: Iterable[ExpectedTensor]) -> "Outcome":
         """The same, or a failure with its reason where something else was computed.
 
         What nobody recorded (see docs/explanation/measurement.md) is not checked.

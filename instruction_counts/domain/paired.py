@@ -1,7 +1,5 @@
 """Wall times of a case on two builds that were timed in turns."""
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Sequence

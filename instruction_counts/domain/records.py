@@ -1,7 +1,5 @@
 """Records: one measured case of one build, and a run of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -49,7 +47,7 @@ class Record:
     """Reads the details of the outcome from where they are stored; None: they are here."""
 
     @classmethod
-    def of(cls, case: Case, build: str, outcome: Outcome) -> Record:
+    def of(cls, case: Case, build: str, outcome: Outcome) -> "Record":
         """The record of a finished case."""
         return cls(
             **attrs.asdict(case.key, recurse=False),
@@ -64,16 +62,16 @@ class Record:
             expected=case.expected,
         )
 
-    def with_details(self, details: Details) -> Record:
+    def with_details(self, details: Details) -> "Record":
         """The record with the details of its outcome."""
         return attrs.evolve(self, outcome=self.outcome.with_details(details), stored=None)
 
-    def without_details(self, stored: Callable[[], Details] | None = None) -> Record:
+    def without_details(self, stored: Callable[[], Details] | None = None) -> "Record":
         """The record without the details of its outcome, which ``stored`` reads again."""
         return attrs.evolve(self.with_details(Details()), stored=stored)
 
     @property
-    def completed(self) -> Record:
+    def completed(self) -> "Record":
         """The record with the details of its outcome, from wherever they are kept.
 
         Raises:
@@ -101,7 +99,7 @@ class ChangedFiles:
     """The first ten of them, in alphabetical order."""
 
     @classmethod
-    def of(cls, paths: Sequence[str]) -> ChangedFiles:
+    def of(cls, paths: Sequence[str]) -> "ChangedFiles":
         """Those at ``paths``, which are sorted; not all are named."""
         return cls(len(paths), tuple(paths[:10]))
 

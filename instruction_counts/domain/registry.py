@@ -1,7 +1,5 @@
 """What can be added from outside, by name: engines, lanes, kinds of cases."""
 
-from __future__ import annotations
-
 from typing import Protocol, TypeVar
 
 from instruction_counts.domain.errors import UsageError

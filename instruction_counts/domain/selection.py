@@ -1,7 +1,5 @@
 """Selecting cases: globs over the label path, and the modes."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Shards: parts of a selection, for jobs that know nothing of each other."""
 
-from __future__ import annotations
-
 import hashlib
 import heapq
 import json
@@ -65,7 +63,7 @@ class Shard:
     def _place(self, key: CaseKey) -> int:
         return self.placed.get(key) or int(key.digest, 16) % self.total + 1
 
-    def of(self, whole: Sequence[Case], settings: str) -> MeasuredShard:
+    def of(self, whole: Sequence[Case], settings: str) -> "MeasuredShard":
         """What a run of this part of ``whole`` has to hold."""
         parts = [(case.key.digest, case.definition_hash, self._place(case.key)) for case in whole]
         digest = hashlib.sha256(json.dumps([self.total, parts]).encode()).hexdigest()[:16]

@@ -1,7 +1,5 @@
 """What is asked for: statements as they are typed, and one case on one build with its limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import attrs

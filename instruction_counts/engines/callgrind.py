@@ -12,8 +12,6 @@ A dump that was cut off has no ``totals:`` line, or an unfinished one, and is re
 whose lines do not add up to it, and a file of several parts, as ``--combine-dumps=yes`` writes it.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence

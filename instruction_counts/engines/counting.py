@@ -6,8 +6,6 @@ an empty loop is subtracted. Of the windows of one length the smallest counts: w
 differ (an interpreter that retries a specialisation, say) only ever adds.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -72,7 +70,7 @@ class Loop:
     calls: Mapping[Edge, Calls] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, profile: CallgrindProfile, runs: int) -> Loop:
+    def of(cls, profile: CallgrindProfile, runs: int) -> "Loop":
         """From what ``runs`` iterations cost."""
         by_function = {key: round(cost / runs) for key, cost in profile.exclusive.items()}
         by_call = {
@@ -96,14 +94,14 @@ class Counted:
     """What ``functions.runs`` runs cost, the loop included."""
     metrics: Amounts = NO_AMOUNTS
 
-    def with_others(self, per_run: float) -> Counted:
+    def with_others(self, per_run: float) -> "Counted":
         """The same with what all other threads spend in a run; who waits for whom differs."""
         counted, others = self.instructions, round(per_run)
         exact, everywhere = counted.exact and not others, counted.per_run + others
         counted = attrs.evolve(counted, exact=exact, all_threads_per_run=everywhere)
         return attrs.evolve(self, instructions=counted)
 
-    def unallocated(self) -> Counted:
+    def unallocated(self) -> "Counted":
         """The same without allocations, which only the steady allocator can count."""
         windows = tuple(
             attrs.evolve(window, metrics=NO_AMOUNTS) for window in self.instructions.windows
@@ -120,7 +118,7 @@ class _Dumped:
     path: Path | None
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any], folder: Path) -> _Dumped:
+    def of(cls, answer: Mapping[str, Any], folder: Path) -> "_Dumped":
         path = folder / (answer["dump"] + FIRST_THREAD) if answer["dump"] else None
         instructions = answer["instructions"] if path is None else read_totals(path)
         calls, allocated_bytes, _ = answer["allocations"]

@@ -4,8 +4,6 @@ A miss depends on addresses, and so on the layout of memory: each case is simula
 what is said of it is their median and their range. Counts of instructions come from another server.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 from collections import Counter

@@ -1,7 +1,5 @@
 """What an engine is, and what it says of itself: the seam between lanes and engines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -4,8 +4,6 @@ One server runs natively and takes wall times, one runs under Callgrind and coun
 compiled once, and their shared object serves both. See ``docs/explanation/measurement.md``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import shutil
@@ -302,7 +300,7 @@ class ForkEngine:
         folder = Path(self._facts.torch_root) / "lib"
         return made_for(self._facts.build, folder, cuda, self._compiler.cache)
 
-    def _other(self, needs: _Needs) -> ForkEngine:
+    def _other(self, needs: _Needs) -> "ForkEngine":
         with self._making_others:
             if needs not in self._others:
                 profile = attrs.evolve(self._profile, device=needs.device)

@@ -1,7 +1,5 @@
 """A case in a child of a server that takes times: each block of its runs when it is asked for."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """Counts cases in children of the counting server of the fork engine."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The processes of the fork engine: what is started, with which variables, in which folder."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re

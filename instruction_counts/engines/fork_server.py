@@ -1,7 +1,5 @@
 """A fork server, seen from the controller: one import of torch, and a child for each task."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
@@ -192,7 +190,9 @@ class ForkServer:
         except OSError:
             return set()
 
-    def _attempt(self, request: _Request, timeout_s: float, waiting: int | None) -> dict[str, Any]:
+    def _attempt(
+        self, request: "_Request", timeout_s: float, waiting: int | None
+    ) -> dict[str, Any]:
         message = {"task": "fork", "request": request.name_of("request")}
         with self._lock:
             server = self._running()
@@ -266,7 +266,7 @@ class ForkServer:
             self._process = None
 
     def _result(
-        self, server: WorkerProcess, pid: int, request: _Request, exceeded_s: float | None
+        self, server: WorkerProcess, pid: int, request: "_Request", exceeded_s: float | None
     ) -> dict[str, Any]:
         """The answer of a child that has ended, or was killed after ``exceeded_s``."""
         result = request.path_of("result")

@@ -3,8 +3,6 @@
 A definition names the kind of a case: ``TimerArgs(..., kind="once")``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """The machine whose caches Callgrind simulates, from a YAML file: never the one that it runs on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, TypeAlias
 

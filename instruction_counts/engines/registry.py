@@ -3,8 +3,6 @@
 Options, refusals, result files and verification ask the entries: nothing else names an engine.
 """
 
-from __future__ import annotations
-
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.registry import Registry
 from instruction_counts.engines import fork, timer

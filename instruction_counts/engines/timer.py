@@ -4,8 +4,6 @@ Slow by nature, since each case imports torch under Callgrind; it is the yardsti
 engine, and measures where forking is impossible.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ time. What drifts (a clock, a neighbour, the temperature) meets both within mill
 belongs to a process (where its memory lies) is drawn again in each round.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import random

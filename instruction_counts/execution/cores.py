@@ -4,8 +4,6 @@ All processes of a user share them: there is a lock for each core, and one queue
 system's, so that a process that is gone holds nothing, however it ended.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

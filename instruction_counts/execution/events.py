@@ -1,7 +1,5 @@
 """What happens during a run, in the order in which it happens, and who learns of it."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeAlias
 

@@ -6,8 +6,6 @@ machine or of another one is known here alone. A further kind of lanes is a file
 one line in `instruction_counts.execution.local_lanes`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias

@@ -1,7 +1,5 @@
 """Lanes on this machine: an engine for each build, cores of its own and a private folder a case."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import threading

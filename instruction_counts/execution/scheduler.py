@@ -3,8 +3,6 @@
 How long a case takes is known from the last time it ran on this machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,7 +1,5 @@
 """Accepting a run as the baseline: what stays, what changes, and why."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison

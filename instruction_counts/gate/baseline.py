@@ -4,8 +4,6 @@ One case a line, in the order of their keys, without times and paths: the differ
 is what changed. Format history: 1, the first.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shlex
@@ -79,7 +77,7 @@ class Head:
     aslr_off: bool
 
     @classmethod
-    def of(cls, side: Side) -> Head:
+    def of(cls, side: Side) -> "Head":
         """The head for what ``side`` holds."""
         known = {"engine": side.engine, **attrs.asdict(side.fingerprint)}
         return cls(**{field.name: known[field.name] for field in attrs.fields(cls)})
@@ -104,7 +102,7 @@ class KeptExecution:
     """What is asked of CUDA, by kind and name; None of cases that are not on it."""
 
     @classmethod
-    def of(cls, executed: Executed | None) -> KeptExecution | None:
+    def of(cls, executed: Executed | None) -> "KeptExecution | None":
         """What is kept of it; None where it is not known."""
         if executed is None:
             return None
@@ -184,7 +182,7 @@ class BaselineCase(CaseKey):
             yield Mismatch(f"layers that add up to {self.instructions}", str(total), ("layers",))
 
     @classmethod
-    def of(cls, record: Record, noises: Sequence[Noise] = ()) -> BaselineCase:
+    def of(cls, record: Record, noises: Sequence[Noise] = ()) -> "BaselineCase":
         """The case that a counted ``record`` makes, with what is also known of its noise."""
         counted = record.outcome.instructions
         assert counted is not None, "asked of counted cases only"

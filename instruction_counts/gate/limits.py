@@ -7,8 +7,6 @@ limit the last time exceeds it until its change is no longer above the limit its
 Limits stand on top of the verdicts of a comparison, never instead of them.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet

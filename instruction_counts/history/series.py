@@ -1,7 +1,5 @@
 """The counts of a case over stored runs, in order of time, and the steps in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 

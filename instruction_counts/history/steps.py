@@ -11,8 +11,6 @@ noise floor of each count, which was measured. And levels are sought among the c
 which makes the programme a minimum over a short list, in place of one over piecewise quadratics.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

@@ -3,8 +3,6 @@
 Options are as on the command line; code comes after them, and is taken as it is.
 """
 
-from __future__ import annotations
-
 import io
 import shlex
 from collections.abc import Callable

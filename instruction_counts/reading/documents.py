@@ -4,8 +4,6 @@
 with its size alone.
 """
 
-from __future__ import annotations
-
 import difflib
 import gzip
 import json
@@ -54,7 +52,7 @@ class Node:
         """From 1; 0 where it is not known."""
         return self.places.get(self.steps, (0, 0))[0]
 
-    def below(self, *steps: str | int) -> Node:
+    def below(self, *steps: str | int) -> "Node":
         """The node that these names and positions lead to, or the last one on the way there."""
         value, way = self.value, self.steps
         for step in steps:

@@ -25,8 +25,6 @@ is checked in ``__attrs_post_init__`` with `refuse`; what spans the whole file a
 `structured` and `located`.
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 import json

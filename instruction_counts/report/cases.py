@@ -1,7 +1,5 @@
 """A case for people: what it is called, what selects it, its code, and what unfolds below it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Causes in short texts: those of a case, and the few that explain most of a comparison."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

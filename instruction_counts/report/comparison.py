@@ -1,7 +1,5 @@
 """A comparison as a document: the answer, what explains it, then one line for each case."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections import Counter, defaultdict

@@ -7,8 +7,6 @@ Amounts are those of one iteration, unless the heading of their column says othe
 numbers as they are; how many digits are shown is decided once, by `Unit`.
 """
 
-from __future__ import annotations
-
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,7 +41,7 @@ class Role(enum.Enum):
     WARNING = "warning"
 
     @classmethod
-    def of_change(cls, change: float | None) -> Role:
+    def of_change(cls, change: float | None) -> "Role":
         """More is worse, less is better, and nothing is plain."""
         return cls.PLAIN if not change else cls.BAD if change > 0 else cls.GOOD
 
@@ -115,7 +113,7 @@ class Row:
     indent: int = 0
     """Levels by which its first cell is indented: labels form a tree."""
     role: Role = Role.PLAIN
-    details: tuple[Section, ...] = ()
+    details: "tuple[Section, ...]" = ()
     """What unfolds below the row where there is room for it: on a page, not in a terminal."""
 
 
@@ -171,7 +169,7 @@ class Table:
         place = next(at for at, column in enumerate(self.columns) if column.key == key)
         return tuple(row.cells[place].value for row in self.rows)
 
-    def without_empty_columns(self) -> Table:
+    def without_empty_columns(self) -> "Table":
         """The table without columns in which nothing is known, but for the first."""
         empty = {"", None}
         kept = [

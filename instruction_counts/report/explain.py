@@ -3,8 +3,6 @@
 Lines of functions that changed stand below each other: ``-`` before base's, ``+`` before new's.
 """
 
-from __future__ import annotations
-
 import difflib
 import textwrap
 from collections.abc import Iterator, Sequence

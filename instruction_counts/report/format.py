@@ -1,7 +1,5 @@
 """Numbers as people read them, the same on every screen and in every file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

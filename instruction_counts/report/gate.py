@@ -1,7 +1,5 @@
 """What limits make of a comparison, and what baselines hold, as documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

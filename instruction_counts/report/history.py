@@ -1,7 +1,5 @@
 """Counts over time as documents: a history of cases, the steps of a watch, a bisection."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Models for people: what they were taken apart into, and what their layers add up to."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Operators: their list, what they do not cover, what they cost, and one over many sizes."""
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Plots in plain text, drawn by plotext. One at a time: plotext has one figure, which is global."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs

@@ -3,8 +3,6 @@
 Of a run, the label tree stands down and the languages across.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

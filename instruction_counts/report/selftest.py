@@ -1,7 +1,5 @@
 """What `selftest` found: a table, and the share of cases that is as it should be."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from instruction_counts.core.types import Language

@@ -4,8 +4,6 @@ Every page is a document, written as HTML and beside it as JSON. What it is made
 that after one more build only what changed has to be made.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Result objects of torch itself, made from records; nothing else here imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

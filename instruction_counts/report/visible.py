@@ -1,7 +1,5 @@
 """Text from outside, without what a terminal would obey."""
 
-from __future__ import annotations
-
 
 def visible(text: str) -> str:
     r"""``text`` with control characters, and all else that cannot be seen, spelled out: ``\x1b``.

@@ -6,8 +6,6 @@ counts only when both were measured once more: a reading that was an outlier is 
 the intervals beside it are judged by what came out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs

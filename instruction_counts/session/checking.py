@@ -1,7 +1,5 @@
 """Baselines: a run is accepted into one; a stored run, or a build, is checked against one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -38,7 +36,7 @@ class Check(Compared):
         limits: Limits | None = None,
         fail_on: FailOn = FailOn.REGRESSION,
         exceeded: frozenset[CaseKey] = frozenset(),
-    ) -> Check:
+    ) -> "Check":
         """What limits make of a comparison with a baseline; None allows no increase.
 
         ``exceeded`` is what exceeded its limit in the last check.

@@ -1,7 +1,5 @@
 """Comparing two sides, each stored or measured now: measure, judge, and verify what differs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

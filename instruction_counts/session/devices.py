@@ -1,7 +1,5 @@
 """Cases on CUDA, mostly without a device: what of them can be measured, and what says why not."""
 
-from __future__ import annotations
-
 import attrs
 
 from instruction_counts.builds.probing import BuildFacts

@@ -4,8 +4,6 @@ The lines of Python functions that changed come from the files of the builds tha
 Nothing is imported: a process of this interpreter parses the files.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath

@@ -3,8 +3,6 @@
 That is the builds of the runs, neighbours among them, and cases.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import shlex

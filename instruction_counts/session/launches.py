@@ -1,7 +1,5 @@
 """Do the stand-ins hear what a GPU is asked for? Kernels by name, beside torch's profiler."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Merging the shards of a run into the run that one job would have measured."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias

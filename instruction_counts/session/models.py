@@ -1,7 +1,5 @@
 """Models: split into their unique layers as a definition file, and put together from results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

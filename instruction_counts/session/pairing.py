@@ -1,7 +1,5 @@
 """Wall times of two builds, taken in turns once all that can be counted is counted."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Is it exact? The same cases under conditions that must not matter, and in several layouts."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

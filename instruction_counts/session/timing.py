@@ -1,7 +1,5 @@
 """Timing one-line statements: each is counted, timed and compared with the first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import attrs

@@ -1,7 +1,5 @@
 """Measuring suspects again: in several memory layouts of each build."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TypeVar
@@ -47,7 +45,7 @@ class Recounted:
             for layouts in self.outcomes
         ]
 
-    def followed_by(self, other: Recounted) -> Recounted:
+    def followed_by(self, other: "Recounted") -> "Recounted":
         """These layouts, then those of ``other``; only cases that it has, too."""
         keys = {key for layouts in other.outcomes for of in layouts for key in of}
         return Recounted(

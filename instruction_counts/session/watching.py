@@ -6,8 +6,6 @@ as it differs then; unverified only where that cannot be measured. How far a wat
 between its runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

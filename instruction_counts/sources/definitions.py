@@ -1,7 +1,5 @@
 """Loading definitions: a module or a file with ``BENCHMARKS``, expanded into cases."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util
@@ -28,7 +26,7 @@ _FIX = "Fix the definition file."
 _GIVE = "Give a module, or a .py, .yaml or .json file."
 
 
-Definitions: TypeAlias = "str | Source | tuple[Case, ...]"
+Definitions: TypeAlias = str | Source | tuple[Case, ...]
 """A module or file by its name, another source of cases, or these."""
 
 

@@ -1,7 +1,5 @@
 """Models, inputs and sizes, those of operators too, as the command line names them."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A further source is a file with a class that has ``cases()``, and one entry here
 what they open only when it is asked for: it would cost every start otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol

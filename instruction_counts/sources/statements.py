@@ -1,7 +1,5 @@
 """Statements as they are typed, made into definitions and cases."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import re

@@ -7,8 +7,6 @@ Whatever goes wrong with one is reported as a `DataError` or `UsageError` that n
 a password of its URL. One that is not ours, is damaged, or has another format is not written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -7,8 +7,6 @@ of columns.
 History of the schema: 1, the first. docs/reference/result-files.md describes it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc

@@ -4,8 +4,6 @@ What was finished is kept, however the program ends. Several processes and threa
 at once: writers take turns, readers see a state that was whole.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

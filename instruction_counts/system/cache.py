@@ -6,8 +6,6 @@ several processes that want the same entry one makes it while the others wait, o
 the system drops when its holder ends, however it ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Also, what tells one state of a file from another.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

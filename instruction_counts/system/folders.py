@@ -4,8 +4,6 @@ What lies in them is executed or trusted later, and some of it is deleted again.
 another user could change, or that holds what this program did not put there, is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import itertools

@@ -1,7 +1,5 @@
 """Where this program lies, and the name that it was started with."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the machine is short of, and the remedy: causes of errors that may come up anywhere."""
 
-from __future__ import annotations
-
 import errno
 import os
 

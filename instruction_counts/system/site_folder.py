@@ -4,8 +4,6 @@ Whatever else lies in the folder stays as it is. The manifest names every file b
 after an interruption, a file is known for ours, and is made again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -66,7 +64,7 @@ def check_site_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def site_folder(path: Path) -> Iterator[SiteFolder]:
+def site_folder(path: Path) -> "Iterator[SiteFolder]":
     """The folder, made where it is missing; of all processes, one at a time has it.
 
     Raises:

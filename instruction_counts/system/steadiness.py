@@ -4,8 +4,6 @@ Files are those of Linux (Documentation/admin-guide/pm, man 5 proc). A machine t
 one, as virtual ones often do not, says nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from pathlib import Path
 

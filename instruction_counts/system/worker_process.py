@@ -1,7 +1,5 @@
 """A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

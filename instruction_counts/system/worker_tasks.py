@@ -4,8 +4,6 @@ A task is a function of a module in `worker/`, or of one that is registered from
 the request, and in a child of a server also the `Shim`; what it returns is the answer.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

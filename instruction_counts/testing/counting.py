@@ -1,7 +1,5 @@
 """Counting what tests call, and comparing it with a baseline."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -24,7 +24,7 @@ from tests.process import MAIN, ROOT, called, executable, in_shell, run, write_d
 
 pytestmark = pytest.mark.faults
 
-Ended: TypeAlias = "subprocess.CompletedProcess[str]"
+Ended: TypeAlias = subprocess.CompletedProcess[str]
 Inject: TypeAlias = Callable[[Path, Sequence[str]], Ended]
 """Runs the program with these arguments in a folder, while something is wrong."""
 

@@ -1,7 +1,5 @@
 """Timing two builds in turns, with processes that only say how long a block took."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +45,7 @@ class Machine:
         self.is_open = [False, False]
 
     @contextlib.contextmanager
-    def open(self, side: int) -> Iterator[Process]:
+    def open(self, side: int) -> "Iterator[Process]":
         """A new process of one of the builds."""
         self.rounds[side] += 1
         self.is_open[side] = True

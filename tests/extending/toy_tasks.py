@@ -1,7 +1,5 @@
 """Tasks of a worker that are registered from outside: they run in the build under test."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -4,8 +4,6 @@ Python functions are the same on both sides if they have one name in one file; w
 several of that name, such as lambdas, they are taken together.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -5,8 +5,6 @@ per iteration and exact, as fractions; rounding is left to those who show them. 
 up: over all functions, libraries or layers, the change is the change of the count.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import statistics
@@ -183,7 +181,7 @@ def difference(
     return FunctionDifference(_functions(before, after, amount), calls)
 
 
-def _functions(before: _Spent, after: _Spent, amount: _AmountOf) -> tuple[FunctionChange, ...]:
+def _functions(before: "_Spent", after: "_Spent", amount: _AmountOf) -> tuple[FunctionChange, ...]:
     rows = []
     for key in {**after.costs, **before.costs}:
         costs = before.costs.get(key), after.costs.get(key)
@@ -194,7 +192,7 @@ def _functions(before: _Spent, after: _Spent, amount: _AmountOf) -> tuple[Functi
     return tuple(row[-1] for row in rows)
 
 
-def _calls(before: _Spent, after: _Spent, amount: _AmountOf) -> tuple[CallerChange, ...]:
+def _calls(before: "_Spent", after: "_Spent", amount: _AmountOf) -> tuple[CallerChange, ...]:
     rows = []
     for called in {**after.calls, **before.calls}:
         (base_calls, less), (new_calls, more) = (
@@ -233,7 +231,7 @@ class _Spent:
         costs: FunctionCosts | None,
         scale: int,
         names: Mapping[FunctionKey, FunctionKey] | None = None,
-    ) -> _Spent:
+    ) -> "_Spent":
         """The sums over what has one name; ``names`` are other names for some functions."""
         if costs is None:
             return cls({}, {}, {})

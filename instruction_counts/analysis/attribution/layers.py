@@ -6,8 +6,6 @@ boundaries are judgements: `at::native` is a kernel even where it only calls ano
 containers of the C++ library go to the layer of what they contain, where the name tells.
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 import re

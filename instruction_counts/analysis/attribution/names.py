@@ -10,8 +10,6 @@ parameter is no other function there is `stem`: where of one stem and library on
 entered, they are one. What Callgrind left mangled (``_ZN…``) stays so.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

@@ -8,8 +8,6 @@ functions call each other in a circle, the call back is left out. Stacks of too 
 are merged. Nothing is lost: the weights add up to the count.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction

@@ -3,8 +3,6 @@
 They stand beside the verdict by counts; only another output takes its place.
 """
 
-from __future__ import annotations
-
 import base64
 import enum
 import math

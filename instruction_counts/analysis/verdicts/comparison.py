@@ -1,7 +1,5 @@
 """A whole comparison: two sides case by case, or statements beside the first of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -5,8 +5,6 @@ What stands between a difference and a verdict is what else moves counts: window
 and memory layout. Both are measured, case by case.
 """
 
-from __future__ import annotations
-
 import enum
 import statistics
 from collections.abc import Iterable, Sequence

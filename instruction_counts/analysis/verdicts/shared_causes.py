@@ -17,8 +17,6 @@ The rule:
   known.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

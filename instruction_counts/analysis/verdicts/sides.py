@@ -1,7 +1,5 @@
 """The two sides of a comparison, and what differs between their builds besides their code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import attrs

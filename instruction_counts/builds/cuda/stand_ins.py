@@ -6,8 +6,6 @@ nobody wrote by hand gives up; each library can also tell what it is asked for (
 Which libraries torch needs, and which functions of each, is read from its own.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import re

@@ -7,8 +7,6 @@ every template that it mentions, so a case gets the smallest of a few preludes t
 suggest.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -5,8 +5,6 @@ headers at another path and with other times. So a compiler finds them through l
 in a folder that is named by what they contain.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os

@@ -4,8 +4,6 @@ Such a source is compiled beside the one that is measured, never in place of it:
 value changes how the compiler treats it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Running compilers, killed when they hang or when measuring is stopped, and what they say."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

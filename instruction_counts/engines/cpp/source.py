@@ -9,8 +9,6 @@ The unit exports
   before the call. The path is no part of the code, which can therefore be cached.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -31,7 +29,7 @@ class CppSource:
     stmt: str
 
     @classmethod
-    def of(cls, case: Case) -> CppSource:
+    def of(cls, case: Case) -> "CppSource":
         """What ``case`` is compiled from."""
         args = case.timer_args
         return cls(args.global_setup, args.setup, args.stmt)

@@ -5,8 +5,6 @@ folder of the user. A connection carries one request and its answer, both a line
 the sign that somebody waits. One that stays carries further ones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

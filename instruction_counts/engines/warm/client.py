@@ -4,8 +4,6 @@ Who needs a server asks the holder of the build and profile, and starts one wher
 holder that is gone is started again; one whose build has changed is told to retire.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -75,7 +73,7 @@ class WarmServers:
         self._presence = self._found()
         self.is_closed = False
 
-    def server(self, which: Which) -> WarmServer:
+    def server(self, which: Which) -> "WarmServer":
         """One of them."""
         return WarmServer(self, which, self._ready.get(which.folder, {}))
 

@@ -5,8 +5,6 @@ when nobody has asked for so long, when memory gets short, when the build change
 is gone, and when it is told to; its servers and their files end with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 A renderer from outside is an entry for `register`: nothing else has to know of it.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Documents as CSV: one line for each record, with numbers as they are."""
 
-from __future__ import annotations
-
 import csv
 
 from instruction_counts.report.document import Document

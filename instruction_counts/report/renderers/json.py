@@ -3,8 +3,6 @@
 JSON knows no infinite numbers: what has no bound is null.
 """
 
-from __future__ import annotations
-
 import enum
 import json
 import math

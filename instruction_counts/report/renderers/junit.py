@@ -1,7 +1,5 @@
 """Documents as JUnit XML, which CI systems show test by test."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree as ET
 

@@ -3,8 +3,6 @@
 All text from outside is shown as it is: no formatting, HTML, links, mentions or second line.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Documents for a terminal, and for a pipe: lines of text with styles."""
 
-from __future__ import annotations
-
 import itertools
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A model as the calls that it makes: values, read from what a build answers."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The definition file: readable, made to be edited, and the same bytes for the same models."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Calls: an entry in one variant, with everything decided that its code needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

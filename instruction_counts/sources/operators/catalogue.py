@@ -1,7 +1,5 @@
 """The operators of an installed torch, as its build tells them, and which of them have an entry."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,8 +9,6 @@ C++ function of a schema has its arguments in the schema's order and no names, s
 before the last argument that is given is written out with its default.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any

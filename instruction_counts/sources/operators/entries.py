@@ -1,7 +1,5 @@
 """Operators as ``definitions/operators.yaml`` states them: values, each mistake with its place."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One operator over a range of sizes: which sizes, and the shapes that grow with them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which operators are asked for, and the definitions and cases that they give."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase

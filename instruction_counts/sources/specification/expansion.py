@@ -3,8 +3,6 @@
 Its entries become ordinary definitions, each shape a group of its own.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What a specification may hold: classes that its file is read by, and what they make of it."""
 
-from __future__ import annotations
-
 import hashlib
 import keyword
 import re

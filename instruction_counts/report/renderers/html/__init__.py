@@ -5,8 +5,6 @@ JSON in which nothing ends a script. plotly draws charts and flame graphs; its s
 file only where there are some.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import itertools

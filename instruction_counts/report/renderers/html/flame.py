@@ -4,8 +4,6 @@ Each node has what the stack that leads to it costs on either side, with all tha
 roots of a side add up to its count: what is too small to be seen is merged, and never dropped.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
