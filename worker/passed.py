@@ -23,7 +23,7 @@ def load(path: str, python: tuple[int, int]) -> Any:
     if sys.version_info[:2] != python:
         raise RuntimeError(
             "functions and classes of a program go to builds of its own Python, %d.%d;"
-            " this is %d.%d. Define them in a module" % (*python, *sys.version_info[:2])
+            " this is %d.%d. Install their module there" % (*python, *sys.version_info[:2])
         )
     importlib.import_module("cloudpickle")
     sys.path.remove(str(Path(path).parent))

@@ -17,10 +17,12 @@ import hashlib
 import io
 import math
 import shutil
+import site
 import sys
+import sysconfig
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +46,40 @@ _CUSTOM_OPERATOR = "CustomOpDef"
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 _OF_MODULES = {"__annotations__", "__builtins__"}
 """Names that each module has for itself; the body of a class reads them."""
+_OF_LOADING = {"__builtins__", "__cached__", "__loader__", "__spec__"}
+_LIBRARIES = (
+    *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")),
+    *(f"{path}/" for path in site.getsitepackages()),
+)
 _CACHED = type(functools.cache(len))
 _DEFINED = types.FunctionType | types.BuiltinFunctionType | type | _CACHED
 
 
-def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder: Path) -> str:
+def modules_beside() -> frozenset[str]:
+    """The top-level modules in Python that were imported, and lie in no library of this one.
+
+    They may lie beside the script, the notebook or the test.
+    """
+    files = {name: getattr(found, "__file__", None) for name, found in [*sys.modules.items()]}
+    return frozenset(
+        name.partition(".")[0]
+        for name, file in files.items()
+        if file and file.startswith("/") and file.endswith(".py")
+        if not file.startswith(_LIBRARIES)
+    ) - {"__main__"}
+
+
+def code_of(
+    setup: str,
+    stmts: Iterable[str],
+    values: Mapping[str, Any],
+    folder: Path,
+    own: Collection[str] = (),
+) -> str:
     """The setup that makes what ``setup`` and ``stmts`` read of ``values``, as far as it is there.
 
-    What one of ``stmts`` makes is not there for another. Files go into ``folder``.
+    What one of ``stmts`` makes is not there for another. Files go into ``folder``. ``own`` are
+    top-level modules that the process does not have, so that what they define is saved.
 
     Raises:
         UsageError: a value cannot be passed; the error names the variable, its type and the reason.
@@ -59,7 +87,7 @@ def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder:
     made: set[str] = set()
     chains = [*_read(_compiled(setup), made)]
     chains += (chain for stmt in stmts for chain in _read(_compiled(stmt), {*made}))
-    saving = _Saving(folder, frozenset({"__main__", str(values.get("__name__"))}))
+    saving = _Saving(folder, frozenset({"__main__", str(values.get("__name__")), *own}))
     lines: list[str] = []
     plain: dict[str, str] = {}
     saved: dict[str, Any] = {}
@@ -68,7 +96,7 @@ def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder:
         value = values.get(name)
         if name not in values or name in _OF_MODULES:
             continue
-        if isinstance(value, types.ModuleType):
+        if isinstance(value, types.ModuleType) and not saving.is_own(value.__name__):
             lines += _imports(name, value, attributes)
         elif isinstance(value, _DEFINED) and saving.is_importable(value):
             lines.append(f"from {value.__module__} import {value.__name__} as {name}")
@@ -118,15 +146,19 @@ def _read(code: types.CodeType, made: set[str], of_class: set[str] | None = None
 
 @attrs.frozen
 class _Saving:
-    """Saves values into a folder; ``_own`` are the names of the program's own module."""
+    """Saves values into a folder; ``_own`` are the names of the program's own modules."""
 
     _folder: Path
     _own: frozenset[str]
 
+    def is_own(self, module: str | None) -> bool:
+        """Whether a module is one of the program's, or lies in one."""
+        return module is not None and not self._own.isdisjoint({module, module.partition(".")[0]})
+
     def is_importable(self, value: Any) -> bool:
         """Whether a function or class is what its name says in a module that is not the program."""
         module = sys.modules.get(value.__module__ or "")
-        return value.__module__ not in self._own and getattr(module, value.__name__, 0) is value
+        return not self.is_own(value.__module__) and getattr(module, value.__name__, 0) is value
 
     def lines(self, values: Mapping[str, Any]) -> list[str]:
         """The code that loads ``values``, by name, from a file that is written here.
@@ -185,12 +217,13 @@ class _Saving:
 
     def reduced(self, found: Any, usual: Callable[[Any], Any]) -> Any:
         """How an object is made again; ``usual`` tells how cloudpickle does it."""
-        how = self._of_torch(found)
-        if how is not None:
-            return how
-        how = _of_library(found)
-        if how is not None:
-            return how
+        if isinstance(found, types.ModuleType) and self.is_own(found.__name__):
+            state = {name: of for name, of in vars(found).items() if name not in _OF_LOADING}
+            return types.ModuleType, (found.__name__,), state
+        for known in (self._of_torch, _of_library):
+            how = known(found)
+            if how is not None:
+                return how
         if isinstance(found, _CACHED) and not self.is_importable(found):
             return _CACHING, (found.__wrapped__, *found.cache_parameters().values())
         how = usual(found)
@@ -219,8 +252,8 @@ class _Saving:
             return eval, (f"__import__('torch').ops.{found}",)
         if kind.__name__ == _CUSTOM_OPERATOR:
             made = found._init_fn  # noqa: SLF001 - nothing else tells its module
-            if made.__module__ in self._own:
-                raise ValueError("what is registered with it is missing. Define it in a module.")
+            if self.is_own(made.__module__):
+                raise ValueError("what is registered with it is missing. Install its module.")
             module = f"__import__('importlib').import_module({made.__module__!r})"
             return eval, (f"{module}.{made.__name__}",)
         return None
@@ -230,7 +263,7 @@ class _Saving:
 
         Loaded as usual, they are in a dictionary, and each look-up costs more.
         """
-        is_own = getattr(found, "__module__", None) in self._own
+        is_own = self.is_own(getattr(found, "__module__", None))
         if not is_own or type(found) in cloudpickle.Pickler.dispatch_table:
             return NotImplemented
         how = found.__reduce_ex__(2)
@@ -246,10 +279,10 @@ class _Saving:
         """How a class is made: with its slots, which are made with it."""
         is_enum = isinstance(found, enum.EnumMeta) and how is not NotImplemented
         if is_enum and ("__init__" in vars(found) or len([*found]) < len(found.__members__)):
-            raise ValueError("an Enum has aliases or an __init__. Define it in a module.")
+            raise ValueError("an Enum has aliases or an __init__. Install its module.")
         if how is NotImplemented:
             for place, part in vars(found).items():
-                if isinstance(part, types.FunctionType) and part.__module__ in self._own:
+                if isinstance(part, types.FunctionType) and self.is_own(part.__module__):
                     raise ValueError(f"{found.__name__}.{place} was set by this program.")
         if "__slots__" not in vars(found) or how is NotImplemented:
             return how
@@ -269,7 +302,7 @@ class _Saving:
         # Cloudpickle would fill cells of its own, and functions that share one would not any more.
         state = attributes, {**parts, "__closure__": None}
         module = found.__globals__.get("__name__", "")
-        if module in self._own or vars(sys.modules.get(module, types)) is not found.__globals__:
+        if self.is_own(module) or vars(sys.modules.get(module, types)) is not found.__globals__:
             return make, (*first, found.__closure__), state, *rest
         name = found.__code__.co_qualname
         if "<locals>" not in name:

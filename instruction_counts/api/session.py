@@ -3,7 +3,7 @@
 import contextlib
 import os
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
@@ -23,9 +23,10 @@ from instruction_counts.api.arguments import (
     mode_of,
     selection_of,
 )
-from instruction_counts.api.passing import code_of
+from instruction_counts.api.passing import code_of, modules_beside
 from instruction_counts.api.values import Comparison, Result, Run, StatementError, as_kind
 from instruction_counts.builds.hermetic import environment
+from instruction_counts.builds.interpreter import missing_modules
 from instruction_counts.core.types import Case, Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
@@ -100,6 +101,9 @@ class Session:
         self._runner: BuildRunner | None = None
         self._started: list[Any] = []
         self._folder: Path | None = None
+        self._asked_for: set[str] = set()
+        self._missing: set[str] = set()
+        """Modules of this program that the build was asked for, and those that it does not have."""
 
     def __enter__(self) -> Self:
         return self
@@ -191,6 +195,15 @@ class Session:
         with self._given_up_if_interrupted():
             return verify(self._kept([self.build]), cases, compared, baseline=baseline)
 
+    def passed(
+        self, setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder: Path
+    ) -> str:
+        """Code that makes ``values`` in the build, as `instruction_counts.api.passing` does."""
+        new = modules_beside() - self._asked_for
+        self._asked_for |= new
+        self._missing |= missing_modules(self.build, new)
+        return code_of(setup, stmts, values, folder, self._missing)
+
     @property
     def _own(self) -> dict[str, Any]:
         shared = {"settings": self.settings, "db": self._db, "observer": self._observer}
@@ -213,7 +226,7 @@ class Session:
                 raise UsageError("globals is no mapping of names to values", "globals=globals()")
             if values and not asked.is_cpp:
                 self._folder = self._folder or self._open.enter_context(WorkFolder())
-                passed = code_of(asked.setup, asked.stmts, values, self._folder)
+                passed = self.passed(asked.setup, asked.stmts, values, self._folder)
                 setup = "\n".join(code for code in (passed, asked.setup) if code)
                 asked = attrs.evolve(asked, setup=setup)
             timed = time_statements(asked, lambda: runner)

@@ -9,21 +9,18 @@ What still depends on a path: the standard library of the Python that a virtual 
 from, where that one lies at another path, too, and what follows links to their ends by itself.
 """
 
-import json
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 import attrs
 
-from instruction_counts.builds.hermetic import environment
+from instruction_counts.builds.interpreter import printed
 from instruction_counts.domain.build import Build
 from instruction_counts.system.folders import WorkFolder
 
 _WHERE = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, *sys.path]))"
-_TIMEOUT_S = 60.0
 _MOST_LINKS = 100
 _EVERYWHERE = ("/usr", "/usr/local")
 """Folders that have the same path on each machine: variables that name them stay as they are."""
@@ -121,19 +118,8 @@ def links_of(build: Build, interpreter: str, own: Places, padding: int = 0) -> L
 
 def places_of(build: Build) -> Places | None:
     """What the interpreter of a build says; None where it says nothing."""
-    try:
-        done = subprocess.run(
-            [str(build.python), "-c", _WHERE],
-            env=environment(build),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-            timeout=_TIMEOUT_S,
-        )
-        return tuple(json.loads(done.stdout))
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None
+    places = printed(build, _WHERE)
+    return None if places is None else tuple(places)
 
 
 def _place_below(prefix: str, interpreter: str) -> str | None:

@@ -14,7 +14,6 @@ from instruction_counts.analysis.verdicts.difference import Layouts, judge_verif
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.api import MeasurementSettings, Session, accept, check
 from instruction_counts.api.arguments import effect_of
-from instruction_counts.api.passing import code_of
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import UsageError
@@ -96,12 +95,11 @@ class Counting:
         for record, layouts in zip(found.run.cases, found.layouts, strict=True):
             self.records[record.label], self._layouts[record.label] = record, layouts
 
-    @staticmethod
-    def problem_with(stmt: str, setup: str, scope: Mapping[str, Any]) -> str:
+    def problem_with(self, stmt: str, setup: str, scope: Mapping[str, Any]) -> str:
         """Why a statement cannot be counted with the names of ``scope``; empty where it can."""
         with tempfile.TemporaryDirectory() as folder:
             try:
-                code_of(setup, [stmt], scope, Path(folder))
+                self._open().passed(setup, [stmt], scope, Path(folder))
             except UsageError as error:
                 return _told(error)
         return ""

@@ -7,7 +7,7 @@ and what is counted is asked for as ``icount`` alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -29,6 +29,9 @@ class Benchmark:
         self.group: str | None = None
         self.extra_info: dict[str, Any] = {}
         """Accepted as pytest-benchmark's; nothing depends on them."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("it holds the fixture that counts, which stays here.")
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Count the instructions of ``function(*args, **kwargs)``; ends as that does."""

@@ -6,6 +6,8 @@ import functools
 import importlib
 import math
 import multiprocessing
+import shutil
+import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.api.passing import MAX_INLINE, _plain, code_of
+from instruction_counts.api.passing import MAX_INLINE, _plain, code_of, modules_beside
 from instruction_counts.domain.errors import UsageError
 from tests.api.elsewhere import evaluated
 
@@ -276,7 +278,7 @@ def test_a_custom_operator_is_imported(tmp_path: Path, monkeypatch: pytest.Monke
     twice = importlib.import_module("with_an_operator").twice
 
     assert twice is passed(tmp_path, twice=twice)["twice"]
-    with pytest.raises(UsageError, match="Define it in a module"):
+    with pytest.raises(UsageError, match="Install its module"):
         code_of("", ["twice"], {"__name__": "with_an_operator", "twice": twice}, tmp_path)
 
 
@@ -536,6 +538,42 @@ def test_what_the_program_defines_is_passed_as_it_is(
     passed_on = code_of("", [stmt], values, tmp_path)
 
     assert repr(eval(stmt, values)) == elsewhere(passed_on, stmt)  # noqa: S307 - our own
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A module and a package that lie where no other process finds them, and what they define."""
+    package = tmp_path / "beside_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "layers.py").write_text("import beside\ndef twice(x): return beside.BY * x\n")
+    text = "from beside_package import layers\nBY = 2\nclass Model:\n    by = layers.twice(BY)\n"
+    (tmp_path / "beside.py").write_text(text.replace("layers.twice(BY)", "4"))
+    with monkeypatch.context() as patched:
+        patched.syspath_prepend(tmp_path)
+        layers = importlib.import_module("beside_package.layers")
+        module = importlib.import_module("beside")
+    for name in ("beside", "beside_package", "beside_package.layers"):
+        monkeypatch.setitem(sys.modules, name, sys.modules[name])
+    shutil.rmtree(package)
+    (tmp_path / "beside.py").unlink()
+    return {"beside": module, "twice": layers.twice, "model": module.Model()}
+
+
+@pytest.mark.parametrize("stmt", ["twice(3)", "model.by", "beside.layers.twice(beside.BY)"])
+def test_what_modules_define_that_the_process_has_not_is_passed_as_it_is(
+    stmt: str, beside: dict[str, Any], tmp_path: Path, elsewhere: Callable[[str, str], str]
+) -> None:
+    """Modules, too, though they import each other."""
+    own = modules_beside() & {"beside", "beside_package"}
+    passed_on = code_of("", [stmt], beside, tmp_path, own)
+
+    assert repr(eval(stmt, beside)) == elsewhere(passed_on, stmt)  # noqa: S307 - our own
+
+
+def test_modules_of_libraries_lie_beside_nothing() -> None:
+    """The standard one, and what is installed."""
+    assert not {"json", "attrs", "torch", "__main__"} & modules_beside()
 
 
 def test_attributes_of_an_object_are_where_its_class_puts_them(

@@ -1,5 +1,6 @@
 """A session, with a fake for the engine: what it measures, and when its servers start."""
 
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -174,6 +175,24 @@ def test_indented_code_reads_what_is_passed_to_it(engine: FakeEngine) -> None:
 
     asked = engine.calls[0].order.case.timer_args
     assert ("x + y", "x = 1\ny = x") == (asked.stmt, asked.setup)
+
+
+def test_a_module_goes_to_builds_that_do_not_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others import their own."""
+    (tmp_path / "beside_a_script.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    beside = importlib.import_module("beside_a_script")
+    monkeypatch.setitem(sys.modules, "beside_a_script", beside)
+    having = api.Build("having", sys.executable, env={"PYTHONPATH": str(tmp_path)})
+
+    def passed(build: api.Build | None) -> str:
+        with api.Session(build) as session:
+            return session.passed("", ["beside.x"], {"beside": beside}, tmp_path)
+
+    assert "import beside_a_script as beside" == passed(having)
+    assert "beside, = __import__(" in passed(None)
 
 
 def test_two_builds_are_compared_by_turns(engine: FakeEngine) -> None:

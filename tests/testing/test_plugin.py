@@ -68,6 +68,14 @@ def test_reads(benchmark):
 def test_statement():
     pass
 
+class TestKept:
+    def test_fixture(self, benchmark):
+        self.counted = benchmark
+        self.counted(self.read)
+
+    def read(self):
+        return 1
+
 class TestOld(unittest.TestCase):
     @pytest.mark.icount("1 + 1")
     def test_method(self):
@@ -335,12 +343,13 @@ def test_what_cannot_be_passed_on_says_so(pytester: pytest.Pytester, engine: Fak
     pytester.makepyfile(REFUSED)
     result = run(pytester)
 
-    result.assert_outcomes(passed=1, failed=1, errors=2)
+    result.assert_outcomes(passed=1, failed=2, errors=2)
     result.stdout.fnmatch_lines(
         [
             'cannot be counted: *::test_statement: "generator"*',
             "cannot be counted: *::test_method: a method of unittest.TestCase *",
             'not counted: "icount_function" (builtins.function) cannot be passed on: *generator*',
+            'not counted: "icount_function" (builtins.method) *: it holds the fixture that counts*',
         ]
     )
     assert 1 == len(engine.calls)

@@ -1,0 +1,40 @@
+"""Asking the interpreter of a build, without torch and within some 20 ms."""
+
+import json
+import subprocess
+from collections.abc import Collection
+from typing import Any
+
+from instruction_counts.builds.hermetic import environment, interpreter_of
+from instruction_counts.domain.build import Build
+
+_TIMEOUT_S = 60.0
+_LACKS = (
+    "import importlib.util as util, json, sys;"
+    "print(json.dumps([name for name in sys.argv[1:] if util.find_spec(name) is None]))"
+)
+
+
+def printed(build: Build, code: str, *arguments: str) -> Any:
+    """The JSON that ``code`` prints in the interpreter of ``build``; None where that fails."""
+    try:
+        done = subprocess.run(
+            [interpreter_of(build), "-c", code, *arguments],
+            env=environment(build),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+            timeout=_TIMEOUT_S,
+        )
+        return json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+def missing_modules(build: Build, names: Collection[str]) -> frozenset[str]:
+    """Those of the top-level modules ``names`` that ``build`` has not; none where it says nothing.
+
+    What it would be measured with counts: no folder of a script, and its own ``PYTHONPATH``.
+    """
+    return frozenset(printed(build, _LACKS, *sorted(names)) or () if names else ())
