@@ -9,6 +9,8 @@ import importlib
 import inspect
 import pickle
 import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -32,6 +34,37 @@ def load(path: str, python: tuple[int, int]) -> Any:
 
         return torch.load(path, weights_only=False)
     return pickle.loads(Path(path).read_bytes())  # noqa: S301 - of the program that counts
+
+
+def find_in(folders: list[str]) -> None:
+    """Find modules in ``folders``, too, but for those that are found anywhere else."""
+    del sys.path[0]  # where this lies
+    sys.meta_path.append(_Finder([Path(folder) for folder in folders]))
+
+
+class _Finder:
+    """Finds top-level modules in folders.
+
+    Python itself would list these: whatever else lies there would lie in memory, and move counts.
+    """
+
+    def __init__(self, folders: list[Path]) -> None:
+        self._folders = folders
+
+    def find_spec(self, name: str, path: Any = None, _: Any = None) -> ModuleSpec | None:
+        for folder in self._folders if path is None else ():
+            package, module = folder / name, folder / (name + ".py")
+            if (package / "__init__.py").is_file():
+                return spec_from_file_location(
+                    name, package / "__init__.py", submodule_search_locations=[str(package)]
+                )
+            if module.is_file():
+                return spec_from_file_location(name, module)
+            if package.is_dir():
+                spec = ModuleSpec(name, None, is_package=True)
+                spec.submodule_search_locations = [str(package)]
+                return spec
+        return None
 
 
 def made_again(module: str, name: str, reads: tuple[str, ...], cells: Any) -> FunctionType:

@@ -22,8 +22,10 @@ import sys
 import sysconfig
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -46,7 +48,6 @@ _CUSTOM_OPERATOR = "CustomOpDef"
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 _OF_MODULES = {"__annotations__", "__builtins__"}
 """Names that each module has for itself; the body of a class reads them."""
-_OF_LOADING = {"__builtins__", "__cached__", "__loader__", "__spec__"}
 _LIBRARIES = (
     *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")),
     *(f"{path}/" for path in site.getsitepackages()),
@@ -55,18 +56,22 @@ _CACHED = type(functools.cache(len))
 _DEFINED = types.FunctionType | types.BuiltinFunctionType | type | _CACHED
 
 
-def modules_beside() -> frozenset[str]:
-    """The top-level modules in Python that were imported, and lie in no library of this one.
+def modules_beside() -> dict[str, str]:
+    """The top-level modules that were imported from no library, and the folders that they lie in.
 
     They may lie beside the script, the notebook or the test.
     """
-    files = {name: getattr(found, "__file__", None) for name, found in [*sys.modules.items()]}
-    return frozenset(
-        name.partition(".")[0]
-        for name, file in files.items()
-        if file and file.startswith("/") and file.endswith(".py")
-        if not file.startswith(_LIBRARIES)
-    ) - {"__main__"}
+    specs = {name: getattr(module, "__spec__", None) for name, module in [*sys.modules.items()]}
+    places = {
+        name: next(iter(spec.submodule_search_locations or ()), spec.origin)
+        for name, spec in specs.items()
+        if isinstance(spec, ModuleSpec) and name == spec.name and "." not in name
+    }
+    return {
+        name: str(Path(place).parent)
+        for name, place in places.items()
+        if place and place.startswith("/") and not place.startswith(_LIBRARIES)
+    }
 
 
 def code_of(
@@ -74,12 +79,12 @@ def code_of(
     stmts: Iterable[str],
     values: Mapping[str, Any],
     folder: Path,
-    own: Collection[str] = (),
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The setup that makes what ``setup`` and ``stmts`` read of ``values``, as far as it is there.
 
-    What one of ``stmts`` makes is not there for another. Files go into ``folder``. ``own`` are
-    top-level modules that the process does not have, so that what they define is saved.
+    What one of ``stmts`` makes is not there for another. Files go into ``folder``. ``beside`` are
+    modules that the process does not find by itself, and the folders that they lie in.
 
     Raises:
         UsageError: a value cannot be passed; the error names the variable, its type and the reason.
@@ -87,7 +92,7 @@ def code_of(
     made: set[str] = set()
     chains = [*_read(_compiled(setup), made)]
     chains += (chain for stmt in stmts for chain in _read(_compiled(stmt), {*made}))
-    saving = _Saving(folder, frozenset({"__main__", str(values.get("__name__")), *own}))
+    saving = _Saving(folder, frozenset({"__main__", str(values.get("__name__"))}))
     lines: list[str] = []
     plain: dict[str, str] = {}
     saved: dict[str, Any] = {}
@@ -96,7 +101,7 @@ def code_of(
         value = values.get(name)
         if name not in values or name in _OF_MODULES:
             continue
-        if isinstance(value, types.ModuleType) and not saving.is_own(value.__name__):
+        if isinstance(value, types.ModuleType):
             lines += _imports(name, value, attributes)
         elif isinstance(value, _DEFINED) and saving.is_importable(value):
             lines.append(f"from {value.__module__} import {value.__name__} as {name}")
@@ -109,7 +114,13 @@ def code_of(
     if saved or len(every) > len({*every}):  # they may share a list
         saved |= {name: values[name] for name, keys in held.items() if keys}
     lines += (f"{name} = {of}" for name, of in plain.items() if name not in saved)
-    return "\n".join([*dict.fromkeys(lines), *(saving.lines(saved) if saved else ())])
+    content = saving.content(saved) if saved else b""
+    if saved:
+        lines += saving.lines(saved, content)
+    named = content + "\n".join(lines).encode()
+    if any(name.encode() in named for name in beside):  # what it imports may lie in any of them
+        lines.insert(0, saving.finding(dict.fromkeys(beside.values())))
+    return "\n".join(dict.fromkeys(lines))
 
 
 def _compiled(code: str) -> types.CodeType:
@@ -146,53 +157,58 @@ def _read(code: types.CodeType, made: set[str], of_class: set[str] | None = None
 
 @attrs.frozen
 class _Saving:
-    """Saves values into a folder; ``_own`` are the names of the program's own modules."""
+    """Saves values into a folder; ``_own`` are the names of the program's own module."""
 
     _folder: Path
     _own: frozenset[str]
 
-    def is_own(self, module: str | None) -> bool:
-        """Whether a module is one of the program's, or lies in one."""
-        return module is not None and not self._own.isdisjoint({module, module.partition(".")[0]})
-
     def is_importable(self, value: Any) -> bool:
         """Whether a function or class is what its name says in a module that is not the program."""
         module = sys.modules.get(value.__module__ or "")
-        return not self.is_own(value.__module__) and getattr(module, value.__name__, 0) is value
+        return value.__module__ not in self._own and getattr(module, value.__name__, 0) is value
 
-    def lines(self, values: Mapping[str, Any]) -> list[str]:
-        """The code that loads ``values``, by name, from a file that is written here.
+    def content(self, values: Mapping[str, Any]) -> bytes:
+        """What ``values`` are saved as.
 
         Raises:
             UsageError: one of them cannot be saved.
         """
-        torch: Any = sys.modules.get("torch")
         try:
-            content = self._content(torch, values)
+            return self._content(values)
         except Exception:
             for name, value in values.items():
-                self._check(torch, {name: value})
-            self._check(torch, values)
+                self._check({name: value})
+            self._check(values)
             raise
+
+    def lines(self, values: Mapping[str, Any], content: bytes) -> list[str]:
+        """The code that loads ``values``, by name, from a file of ``content`` that is written."""
+        torch = sys.modules.get("torch")
         path = self._folder / f"{hashlib.sha256(content).hexdigest()[:16]}{'.pt' if torch else ''}"
         path.write_bytes(content)
         names = f"{', '.join(values)},"
         if torch and not any(name in content for name in (b"cloudpickle", _LOADER.encode())):
             return [f"{names} = __import__('torch').load({str(path)!r}, weights_only=False)"]
-        # Beside the file, as the build need not have them.
+        loader = self._loader()
+        return [f"{names} = {loader}.load({str(path)!r}, {sys.version_info[:2]})"]
+
+    def finding(self, folders: Iterable[str]) -> str:
+        """The code after which modules in ``folders`` are found."""
+        return f"{self._loader()}.find_in({[*folders]!r})"
+
+    def _loader(self) -> str:
+        """An expression for what loads; it is beside what it loads, as no build need have it."""
         loader = self._folder / f"{_LOADER}.py"
         if not loader.exists():
             package = Path(cloudpickle.__file__).parent
             shutil.copytree(package, self._folder / package.name, dirs_exist_ok=True)
             shutil.copy(FOLDER / "passed.py", loader)
-        return [
-            f"__import__('sys').path.insert(0, {str(self._folder)!r})",
-            f"{names} = __import__('{_LOADER}').load({str(path)!r}, {sys.version_info[:2]})",
-        ]
+        added = f"__import__('sys').path.insert(0, {str(self._folder)!r})"
+        return f"({added}, __import__('{_LOADER}'))[1]"
 
-    def _check(self, torch: Any, values: Mapping[str, Any]) -> None:
+    def _check(self, values: Mapping[str, Any]) -> None:
         try:
-            self._content(torch, values)
+            self._content(values)
         except Exception as error:  # anything may happen in somebody's pickling
             kinds = (
                 f'"{name}" ({type(value).__module__}.{type(value).__qualname__})'
@@ -201,7 +217,8 @@ class _Saving:
             reason = f"{' and '.join(kinds)} cannot be passed on: {error}"
             raise UsageError(reason, _REMEDY) from error
 
-    def _content(self, torch: Any, values: Mapping[str, Any]) -> bytes:
+    def _content(self, values: Mapping[str, Any]) -> bytes:
+        torch: Any = sys.modules.get("torch")
         pickler = type("Pickler", (_Pickler,), {"saving": self})
         stream, saved = io.BytesIO(), (*values.values(),)
         with contextlib.ExitStack() as stack:
@@ -217,13 +234,12 @@ class _Saving:
 
     def reduced(self, found: Any, usual: Callable[[Any], Any]) -> Any:
         """How an object is made again; ``usual`` tells how cloudpickle does it."""
-        if isinstance(found, types.ModuleType) and self.is_own(found.__name__):
-            state = {name: of for name, of in vars(found).items() if name not in _OF_LOADING}
-            return types.ModuleType, (found.__name__,), state
-        for known in (self._of_torch, _of_library):
-            how = known(found)
-            if how is not None:
-                return how
+        how = self._of_torch(found)
+        if how is not None:
+            return how
+        how = _of_library(found)
+        if how is not None:
+            return how
         if isinstance(found, _CACHED) and not self.is_importable(found):
             return _CACHING, (found.__wrapped__, *found.cache_parameters().values())
         how = usual(found)
@@ -252,8 +268,8 @@ class _Saving:
             return eval, (f"__import__('torch').ops.{found}",)
         if kind.__name__ == _CUSTOM_OPERATOR:
             made = found._init_fn  # noqa: SLF001 - nothing else tells its module
-            if self.is_own(made.__module__):
-                raise ValueError("what is registered with it is missing. Install its module.")
+            if made.__module__ in self._own:
+                raise ValueError("what is registered with it is missing. Define it in a module.")
             module = f"__import__('importlib').import_module({made.__module__!r})"
             return eval, (f"{module}.{made.__name__}",)
         return None
@@ -263,7 +279,7 @@ class _Saving:
 
         Loaded as usual, they are in a dictionary, and each look-up costs more.
         """
-        is_own = self.is_own(getattr(found, "__module__", None))
+        is_own = getattr(found, "__module__", None) in self._own
         if not is_own or type(found) in cloudpickle.Pickler.dispatch_table:
             return NotImplemented
         how = found.__reduce_ex__(2)
@@ -279,10 +295,10 @@ class _Saving:
         """How a class is made: with its slots, which are made with it."""
         is_enum = isinstance(found, enum.EnumMeta) and how is not NotImplemented
         if is_enum and ("__init__" in vars(found) or len([*found]) < len(found.__members__)):
-            raise ValueError("an Enum has aliases or an __init__. Install its module.")
+            raise ValueError("an Enum has aliases or an __init__. Define it in a module.")
         if how is NotImplemented:
             for place, part in vars(found).items():
-                if isinstance(part, types.FunctionType) and self.is_own(part.__module__):
+                if isinstance(part, types.FunctionType) and part.__module__ in self._own:
                     raise ValueError(f"{found.__name__}.{place} was set by this program.")
         if "__slots__" not in vars(found) or how is NotImplemented:
             return how
@@ -302,7 +318,7 @@ class _Saving:
         # Cloudpickle would fill cells of its own, and functions that share one would not any more.
         state = attributes, {**parts, "__closure__": None}
         module = found.__globals__.get("__name__", "")
-        if self.is_own(module) or vars(sys.modules.get(module, types)) is not found.__globals__:
+        if module in self._own or vars(sys.modules.get(module, types)) is not found.__globals__:
             return make, (*first, found.__closure__), state, *rest
         name = found.__code__.co_qualname
         if "<locals>" not in name:

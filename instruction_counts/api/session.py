@@ -199,10 +199,12 @@ class Session:
         self, setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder: Path
     ) -> str:
         """Code that makes ``values`` in the build, as `instruction_counts.api.passing` does."""
-        new = modules_beside() - self._asked_for
+        beside = modules_beside()
+        new = beside.keys() - self._asked_for
         self._asked_for |= new
         self._missing |= missing_modules(self.build, new)
-        return code_of(setup, stmts, values, folder, self._missing)
+        beside = {name: place for name, place in beside.items() if name in self._missing}
+        return code_of(setup, stmts, values, folder, beside)
 
     @property
     def _own(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import functools
 import importlib
 import math
 import multiprocessing
-import shutil
 import sys
 import types
 from collections import OrderedDict
@@ -278,7 +277,7 @@ def test_a_custom_operator_is_imported(tmp_path: Path, monkeypatch: pytest.Monke
     twice = importlib.import_module("with_an_operator").twice
 
     assert twice is passed(tmp_path, twice=twice)["twice"]
-    with pytest.raises(UsageError, match="Install its module"):
+    with pytest.raises(UsageError, match="Define it in a module"):
         code_of("", ["twice"], {"__name__": "with_an_operator", "twice": twice}, tmp_path)
 
 
@@ -541,39 +540,50 @@ def test_what_the_program_defines_is_passed_as_it_is(
 
 
 @pytest.fixture
-def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A module and a package that lie where no other process finds them, and what they define."""
-    package = tmp_path / "beside_package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "layers.py").write_text("import beside\ndef twice(x): return beside.BY * x\n")
-    text = "from beside_package import layers\nBY = 2\nclass Model:\n    by = layers.twice(BY)\n"
-    (tmp_path / "beside.py").write_text(text.replace("layers.twice(BY)", "4"))
-    with monkeypatch.context() as patched:
-        patched.syspath_prepend(tmp_path)
-        layers = importlib.import_module("beside_package.layers")
-        module = importlib.import_module("beside")
-    for name in ("beside", "beside_package", "beside_package.layers"):
-        monkeypatch.setitem(sys.modules, name, sys.modules[name])
-    shutil.rmtree(package)
-    (tmp_path / "beside.py").unlink()
-    return {"beside": module, "twice": layers.twice, "model": module.Model()}
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """Modules that lie where no other process finds them, and what they define."""
+    texts = {
+        "beside.py": "from beside_package import layers\nBY = 2\nclass Model: by = 4\n",
+        "beside_package/__init__.py": "import threading\nLOCK = threading.Lock()\n",
+        "beside_package/layers.py": "import beside\ndef twice(x): return beside.BY * x\n",
+        "beside_namespace/sizes.py": "SMALL = [1]\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = {*sys.modules}
+    module = importlib.import_module("beside")
+    sizes = importlib.import_module("beside_namespace.sizes")
+    found = {"beside": module, "twice": module.layers.twice, "model": module.Model()}
+    found |= {"__name__": __name__, "sizes": sizes}
+    yield {**found, "doubled": lambda: module.layers.twice(sizes.SMALL)}
+    for name in {*sys.modules} - before:
+        del sys.modules[name]
 
 
-@pytest.mark.parametrize("stmt", ["twice(3)", "model.by", "beside.layers.twice(beside.BY)"])
-def test_what_modules_define_that_the_process_has_not_is_passed_as_it_is(
+@pytest.mark.parametrize(
+    "stmt", ["twice(3)", "model.by", "beside.layers.twice(beside.BY)", "sizes.SMALL", "doubled()"]
+)
+def test_modules_are_found_where_the_program_found_them(
     stmt: str, beside: dict[str, Any], tmp_path: Path, elsewhere: Callable[[str, str], str]
 ) -> None:
-    """Modules, too, though they import each other."""
-    own = modules_beside() & {"beside", "beside_package"}
-    passed_on = code_of("", [stmt], beside, tmp_path, own)
+    """What they define is made there as they make it, a lock for example."""
+    places = {name: of for name, of in modules_beside().items() if name.startswith("beside")}
+    passed_on = code_of("", [stmt], beside, tmp_path, places)
 
+    assert {str(tmp_path)} == {*places.values()}
     assert repr(eval(stmt, beside)) == elsewhere(passed_on, stmt)  # noqa: S307 - our own
+
+
+def test_what_reads_no_module_of_the_program_looks_for_none(tmp_path: Path) -> None:
+    """Its count depends on no folder."""
+    assert "x = 1" == code_of("", ["x"], {"x": 1}, tmp_path, {"beside": str(tmp_path)})
 
 
 def test_modules_of_libraries_lie_beside_nothing() -> None:
     """The standard one, and what is installed."""
-    assert not {"json", "attrs", "torch", "__main__"} & modules_beside()
+    assert not {"json", "attrs", "torch", "__main__"} & modules_beside().keys()
 
 
 def test_attributes_of_an_object_are_where_its_class_puts_them(
