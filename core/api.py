@@ -84,14 +84,18 @@ class TimerArgs:
     global_setup: str = attrs.field(default="", converter=checks.dedented)
     num_threads: int | tuple[int, ...] = 1
     language: Language = Language.PYTHON
-    metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
-    subject: Subject | None = None
-    expected: tuple[ExpectedTensor, ...] = ()
+    metadata: Mapping[str, Any] = attrs.field(
+        default=None, converter=checks.checked_metadata, eq=False
+    )
+    subject: Subject | None = attrs.field(default=None, converter=checks.checked_subject)
+    expected: tuple[ExpectedTensor, ...] = attrs.field(
+        default=(), converter=checks.checked_expected
+    )
     kind: str = WARM_LOOP
     """How it is counted, as `instruction_counts.engines.kinds` has it."""
-    device: str | None = None
+    device: str | None = attrs.field(default=None, converter=checks.checked_device)
     """Where its tensors are: ``cpu`` or ``cuda``, which its code knows as ``device``."""
-    imports: tuple[str, ...] = TORCH
+    imports: tuple[str, ...] = attrs.field(default=TORCH, converter=checks.checked_imports)
     """The modules that its process has imported before anything else, and that its code knows."""
 
     def __attrs_post_init__(self) -> None:
@@ -110,11 +114,6 @@ class TimerArgs:
             "global_setup", self.global_setup, is_cpp or not self.global_setup, "nothing: C++ only"
         )
         checks.thread_counts(self.num_threads)
-        checks.checked_metadata(self.metadata)
-        checks.checked_subject(self.subject)
-        checks.checked_expected(self.expected)
-        checks.checked_device(self.device)
-        checks.checked_imports(self.imports)
         is_once = self.kind == ONCE
         require("language", self.language.value, not (is_once and is_cpp), "Python: it runs once")
         require("imports", self.imports, is_once or self.imports == TORCH, '("torch",): it is warm')
@@ -177,15 +176,19 @@ class GroupedBenchmark:
     compile_options: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
     dynamic_shapes: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict, eq=False)
     autograd: bool = False
-    num_threads: tuple[int, ...] = (1,)
+    num_threads: tuple[int, ...] = attrs.field(default=1, converter=checks.thread_counts)
     devices: tuple[str | None, ...] = (None,)
     """None is the CPU, without a variable ``device``."""
     py_model_setup: str | None = None
     cpp_model_setup: str | None = None
     gradient: str | None = None
-    metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
-    subject: Subject | None = None
-    expected: tuple[ExpectedTensor, ...] = ()
+    metadata: Mapping[str, Any] = attrs.field(
+        default=None, converter=checks.checked_metadata, eq=False
+    )
+    subject: Subject | None = attrs.field(default=None, converter=checks.checked_subject)
+    expected: tuple[ExpectedTensor, ...] = attrs.field(
+        default=(), converter=checks.checked_expected
+    )
 
     def on(self, device: str | None) -> "GroupedBenchmark":
         """The group on one of its devices, of which its code knows the name."""
@@ -226,7 +229,7 @@ class GroupedBenchmark:
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
         checks.check_whole("py_stmt", py_stmt or "")
-        made = _checked("py_stmt", py_stmt, setup, signature, **options)
+        made = _checked("py_stmt", py_stmt, setup, signature, options)
         output = made["signature"] and made["signature"].output
         # Only the Python statement is scripted; both are followed by the backward pass.
         if output and (made["runtimes"] or made["autograd"]):
@@ -253,7 +256,7 @@ class GroupedBenchmark:
         ]
         if models == [None, None]:
             raise DefinitionError("py_model_setup", "no model in either language", "at least one")
-        made = _checked("py_model_setup", models[0], setup, signature, **options)
+        made = _checked("py_model_setup", models[0], setup, signature, options)
         if signature is None:
             raise DefinitionError(
                 "signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'
@@ -283,9 +286,9 @@ class GroupedBenchmark:
         if not py.cases and not cpp.cases:
             raise DefinitionError("py_block", "no benchmark in either block", "at least one line")
         setup = GroupedSetup(py.setup, cpp.setup, cpp.global_setup)
-        counts, devices = checks.thread_counts(num_threads), checks.checked_devices(device)
+        devices = checks.checked_devices(device)
         return {
-            label: cls(py_line, cpp_line, setup, num_threads=counts, devices=devices)
+            label: cls(py_line, cpp_line, setup, num_threads=num_threads, devices=devices)
             for label, (py_line, cpp_line) in pair_lines(py.cases, cpp.cases).items()
         }
 
@@ -312,7 +315,7 @@ def GroupedOnce(  # noqa: N802 - it is written beside the others
     return TimerArgs(
         *(py_stmt, py_setup),
         num_threads=num_threads,
-        metadata={} if metadata is None else metadata,
+        metadata=metadata,
         kind=ONCE,
         imports=imports,
     )
@@ -328,30 +331,16 @@ def on_device(setup: str, device: str, language: Language) -> str:
 
 
 def _checked(
-    source_field: str,
-    source: str | None,
-    setup: GroupedSetup,
-    signature: str | None,
-    torchscript: bool = False,
-    compiled: bool | Mapping[str, Any] = False,
-    exported: bool | Mapping[str, Any] = False,
-    autograd: bool = False,
-    num_threads: int | tuple[int, ...] = 1,
-    device: str | tuple[str, ...] | None = None,
-    gradient: str | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    runtimes: tuple[str, ...] = (),
-    subject: Subject | None = None,
-    expected: tuple[ExpectedTensor, ...] = (),
+    field: str, source: str | None, setup: GroupedSetup, signature: str | None, options: Options
 ) -> dict[str, Any]:
-    """The fields that statements and modules have in common; ``source`` is what is scripted."""
-    compile_options = checks.checked_compile_options(compiled)
-    dynamic_shapes = checks.checked_dynamic_shapes(exported)
+    """What statements and modules have in common; ``source`` is what is scripted."""
+    torchscript, autograd = options.get("torchscript", False), options.get("autograd", False)
+    compile_options = checks.checked_compile_options(options.get("compiled", False))
+    dynamic_shapes = checks.checked_dynamic_shapes(options.get("exported", False))
     require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
-    runtimes = checks.checked_runtimes(
-        runtimes, torchscript or None, compile_options, dynamic_shapes
-    )
-    checks.check_source(source_field, source, runtimes)
+    asked = torchscript or None, compile_options, dynamic_shapes
+    runtimes = checks.checked_runtimes(options.get("runtimes", ()), *asked)
+    checks.check_source(field, source, runtimes)
     parsed = checks.parse_modes(signature, runtimes, autograd)
     checks.check_arguments(dynamic_shapes or {}, parsed)
     hint = " (its .value)" if hasattr(setup, "value") else ""
@@ -363,10 +352,10 @@ def _checked(
         "compile_options": compile_options or {},
         "dynamic_shapes": dynamic_shapes or {},
         "autograd": autograd,
-        "num_threads": checks.thread_counts(num_threads),
-        "devices": checks.checked_devices(device),
-        "gradient": checks.checked_gradient(gradient, autograd),
-        "metadata": checks.checked_metadata({} if metadata is None else metadata),
-        "subject": checks.checked_subject(subject),
-        "expected": checks.checked_expected(expected),
+        "num_threads": options.get("num_threads", 1),
+        "devices": checks.checked_devices(options.get("device")),
+        "gradient": checks.checked_gradient(options.get("gradient"), autograd),
+        "metadata": options.get("metadata"),
+        "subject": options.get("subject"),
+        "expected": options.get("expected", ()),
     }

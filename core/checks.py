@@ -98,8 +98,10 @@ def checked_gradient(gradient: str | None, autograd: bool) -> str | None:
     return gradient
 
 
-def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy as JSON would give it back."""
+def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A copy as JSON would give it back; nothing is as good as an empty one."""
+    if metadata is None:
+        return {}
     if isinstance(metadata, Mapping) and all(isinstance(name, str) for name in metadata):
         with contextlib.suppress(TypeError, ValueError):
             copy: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
