@@ -16,7 +16,7 @@ from typing import Self
 
 import attrs
 from filelock import FileLock, Timeout
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, select, update
 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
@@ -181,16 +181,41 @@ class Store:
 
     def summaries(self) -> tuple[RunSummary, ...]:
         """All runs, the newest first."""
+        with self._database.reading() as connection:
+            going_on = connection.scalars(select(runs.c.id).where(runs.c.state == RUNNING)).all()
         killed = set()
-        for run in (found := self._summaries()):
-            if run.state == RUNNING and (lock := self._lock(run.id)):
+        for run_id in going_on:
+            if lock := self._lock(run_id):
                 lock.release()
-                killed.add(run.id)
-        # One may have come to its end between these two looks.
-        return tuple(
-            attrs.evolve(run, state=KILLED) if run.state == RUNNING and run.id in killed else run
-            for run in (self._summaries() if killed else found)
-        )
+                killed.add(run_id)
+        failures = [status.value for status in Status if status.is_failure]
+        failing = case((outcomes.c.status.in_(failures), outcomes.c.case_digest))
+        both = (func.count(each.distinct()) for each in (outcomes.c.case_digest, failing))
+        numbers = select(outcomes.c.run_id, *both).group_by(outcomes.c.run_id)
+        found = []
+        with self._database.reading() as connection, no_garbage():
+            named = _tags(connection)
+            known = {run_id: counts for run_id, *counts in connection.execute(numbers)}
+            for row in connection.execute(select(runs).order_by(runs.c.id.desc())):
+                with self._understood(row.id):
+                    head = loads(row.document, Run)
+                cases, failed = known.get(row.id, (0, 0))
+                # One may have come to its end between these two looks.
+                is_killed = row.state == RUNNING and row.id in killed
+                found.append(
+                    RunSummary(
+                        id=row.id,
+                        started_at=head.started_at,
+                        state=KILLED if is_killed else row.state,
+                        engine=head.engine,
+                        builds={name: build.torch for name, build in head.builds.items()},
+                        tags=named[row.id],
+                        cases=cases,
+                        failed=failed,
+                        changed_files=head.changed_files,
+                    )
+                )
+        return tuple(found)
 
     def _lock(self, run_id: int) -> FileLock | None:
         """The lock of a run, which is then held; None where somebody holds it, or nobody can."""
@@ -209,37 +234,6 @@ class Store:
             with contextlib.suppress(OSError):
                 Path(lock.lock_file).unlink(missing_ok=True)
             lock.release()
-
-    def _summaries(self) -> tuple[RunSummary, ...]:
-        with self._database.reading() as connection, no_garbage():
-            named = _tags(connection)
-            of_run, digests = outcomes.c.run_id, func.count(outcomes.c.case_digest.distinct())
-            number = select(of_run, digests).group_by(of_run)
-            is_failed = outcomes.c.status.in_(
-                [status.value for status in Status if status.is_failure]
-            )
-            cases, failed = (
-                {run_id: cases for run_id, cases in connection.execute(asked)}  # noqa: C416 - rows
-                for asked in (number, number.where(is_failed))
-            )
-            found = []
-            for row in connection.execute(select(runs).order_by(runs.c.id.desc())):
-                with self._understood(row.id):
-                    head = loads(row.document, Run)
-                found.append(
-                    RunSummary(
-                        id=row.id,
-                        started_at=head.started_at,
-                        state=row.state,
-                        engine=head.engine,
-                        builds={name: build.torch for name, build in head.builds.items()},
-                        tags=named[row.id],
-                        cases=cases.get(row.id, 0),
-                        failed=failed.get(row.id, 0),
-                        changed_files=head.changed_files,
-                    )
-                )
-            return tuple(found)
 
     def summary(self, run_id: int) -> RunSummary:
         """One run."""
