@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import difflib
 import inspect
 import json
 import re
@@ -13,7 +12,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
-from instruction_counts.core.errors import DefinitionError, quoted, require
+from instruction_counts.core.errors import DefinitionError, one_of, quoted, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
 from instruction_counts.core.labels import DEVICES
 from instruction_counts.core.runtimes import selectable
@@ -78,9 +77,7 @@ _LEAVING = re.compile(r"\b(return|yield|break|continue|await)\b")
 def check_arguments_of(constructor: str, given: Iterable[str], known: Collection[str]) -> None:
     """Refuse arguments of other names, each with what is near."""
     for name in given:
-        near = [f"; did you mean {text}?" for text in difflib.get_close_matches(name, known, n=1)]
-        expected = f"one of {', '.join(known)}{''.join(near)}"
-        require(constructor, f"{name}=…", name in known, expected)
+        require(constructor, f"{name}=…", name in known, one_of(known, name))
 
 
 def check_names(field: str, code: str | None, name: str) -> None:

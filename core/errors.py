@@ -1,4 +1,7 @@
-"""The error of the DSL, and how it shows what it found."""
+"""The error of the DSL, and how it shows what it found and what it expected."""
+
+import difflib
+from collections.abc import Collection
 
 import attrs
 
@@ -45,3 +48,10 @@ def quoted(value: object, limit: int = 60) -> str:
 def _one_line(text: str, limit: int) -> str:
     line = " ⏎ ".join(part.strip() for part in text.strip().splitlines())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def one_of(options: Collection[str], asked: object = None) -> str:
+    """What is possible, and what is nearest to what was asked for."""
+    near = difflib.get_close_matches(str(asked), options, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"one of {', '.join(options)}{hint}" if options else "nothing"

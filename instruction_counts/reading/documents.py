@@ -4,13 +4,12 @@
 with its size alone.
 """
 
-import difflib
 import gzip
 import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
@@ -79,13 +78,6 @@ class Node:
     def unlike(self, expected: str, found: str) -> ValidationError:
         """The error that something else is expected here."""
         return ValidationError([self.problem(expected, found)], self.remedy)
-
-
-def one_of(options: Collection[str], asked: object = None) -> str:
-    """What is possible, and what is nearest to what was asked for."""
-    near = difflib.get_close_matches(str(asked), options, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"one of {', '.join(options)}{hint}" if options else "nothing"
 
 
 # Files

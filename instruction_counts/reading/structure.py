@@ -40,12 +40,13 @@ import cattrs
 from cattrs import cols
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
+from instruction_counts.core.errors import one_of
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import INTEGER, Bounds
 from instruction_counts.domain.errors import ValidationError
 from instruction_counts.domain.metrics import Amounts
-from instruction_counts.reading.documents import Node, Steps, one_of, read
+from instruction_counts.reading.documents import Node, Steps, read
 
 T = TypeVar("T")
 

@@ -23,6 +23,7 @@ import attrs
 import cattrs
 from cattrs import cols
 
+from instruction_counts.core.errors import one_of
 from instruction_counts.core.facts import SUBJECTS, Subject, subject_values
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.executed import OperatorCalls, PythonFunction
@@ -34,7 +35,7 @@ from instruction_counts.domain.outcomes import (
     TensorValue,
 )
 from instruction_counts.domain.records import CountOfRecord, Record, Run
-from instruction_counts.reading.documents import Node, one_of, parsed_json, read
+from instruction_counts.reading.documents import Node, parsed_json, read
 from instruction_counts.reading.structure import (
     Mismatch,
     bounds_of,
@@ -101,12 +102,8 @@ _CHECKS: Mapping[Any, Callable[[Any], None]] = {
 }
 
 
-def _is_checked(kind: Any) -> bool:
-    return any(kind is each for each in _CHECKS)
-
-
-def _checking_reader(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
-    read, check = class_hook(kind, converter), _CHECKS[kind]
+def _checked(kind: Any, check: Callable[[Any], None]) -> Callable[..., Any]:
+    read = class_hook(kind, CONVERTER)
 
     def hook(value: Any, kind: Any) -> Any:
         found = read(value, kind)
@@ -213,7 +210,8 @@ CONVERTER.register_unstructure_hook_factory(_is_table, _writer_of_table)
 CONVERTER.register_unstructure_hook_func(lambda kind: kind == dict[str, Any], dict)
 CONVERTER.register_structure_hook_func(_is_subject, _subject)
 CONVERTER.register_unstructure_hook_func(_is_subject, subject_values)
-CONVERTER.register_structure_hook_factory(_is_checked, _checking_reader)
+for _kind, _check in _CHECKS.items():  # the inner ones first
+    CONVERTER.register_structure_hook(_kind, _checked(_kind, _check))
 
 
 # Values as text

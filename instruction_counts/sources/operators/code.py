@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from instruction_counts.core.errors import one_of
 from instruction_counts.core.types import Language
-from instruction_counts.reading.documents import one_of
 from instruction_counts.sources.operators.calls import Call, Ref, Value
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
 from instruction_counts.sources.operators.entries import COMPLEX, DEFAULT_DTYPE

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import attrs
 
 from instruction_counts.core.checks import checked_compile_options, checked_dynamic_shapes
-from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.errors import DefinitionError, one_of
 from instruction_counts.domain.bounds import Count
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.reading.documents import one_of, read
+from instruction_counts.reading.documents import read
 from instruction_counts.reading.structure import (
     Check,
     Mismatch,

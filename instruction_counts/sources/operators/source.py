@@ -8,13 +8,12 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts, Operator
-from instruction_counts.core.errors import DefinitionError, quoted
+from instruction_counts.core.errors import DefinitionError, one_of, quoted
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import DEVICES
 from instruction_counts.core.types import Case, Label, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.reading.documents import one_of
 from instruction_counts.sources.inputs import parse_input
 from instruction_counts.sources.operators import code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls, together

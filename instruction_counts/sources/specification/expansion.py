@@ -13,13 +13,13 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.core.api import ExpectedTensor, GroupedBenchmark, GroupedSetup, GroupedStmts
-from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.errors import DefinitionError, one_of
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.runtimes.torchscript import CPP_INCLUDES
 from instruction_counts.core.types import Case, Label, Language
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
-from instruction_counts.reading.documents import one_of, read
+from instruction_counts.reading.documents import read
 from instruction_counts.reading.structure import Mismatch, located, require_version, structured
 from instruction_counts.sources.operators import calls, catalogue, code
 from instruction_counts.sources.operators.entries import (

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 import attrs
 
 from instruction_counts.builds.configured import Builds
+from instruction_counts.core.errors import one_of
 from instruction_counts.core.labels import DEVICES
 from instruction_counts.domain.bounds import Bounds, Count, Positive, seconds_of
-from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import (
     Check,
     Mismatch,
