@@ -122,28 +122,24 @@ class PairedTimes:
     @property
     def direction(self) -> int:
         """1 where new is slower, -1 where it is faster, as all servers agree; else 0."""
-        directions = self._directions
-        is_confirmed = len(self.again) == SERVERS and len(directions) == 1
-        return directions.pop() if is_confirmed or self._is_far_beyond else 0
+        return self._agreed if len(self.again) == SERVERS or self._is_far_beyond else 0
 
     @property
     def is_unconfirmed(self) -> bool:
         """Whether there is a difference that further servers have to find again."""
-        is_one = len(self._directions) == 1 and 0 not in self._directions
-        return is_one and len(self.again) < SERVERS and not self._is_far_beyond
+        return bool(self._agreed) and len(self.again) < SERVERS and not self._is_far_beyond
 
     @property
     def _is_far_beyond(self) -> bool:
         interval = ratio_interval(self.ratios)
-        beyond = math.log(1 + _FAR_BEYOND)
-        is_beyond = interval is not None and abs(math.log(interval.ratio)) >= beyond
-        return is_beyond and len(self._directions) == 1
+        return interval is not None and abs(math.log(interval.ratio)) >= math.log(1 + _FAR_BEYOND)
 
     @property
-    def _directions(self) -> set[int]:
-        """What the pairs of servers say, each for itself."""
+    def _agreed(self) -> int:
+        """The direction that all pairs of servers have, each for itself; else 0."""
         known = (ratio_interval(ratios) for ratios in (self.ratios, *self.again))
-        return {0 if interval is None else interval.direction for interval in known}
+        directions = {0 if interval is None else interval.direction for interval in known}
+        return directions.pop() if len(directions) == 1 else 0
 
 
 def ratio_interval(ratios: Sequence[float]) -> RatioInterval | None:
