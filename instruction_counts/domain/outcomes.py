@@ -388,22 +388,19 @@ class Outcome:
 def _unexpected(expected: Iterable[ExpectedTensor], output: Output) -> Iterator[str]:
     tensors = {tensor.name: tensor for tensor in output.tensors}
     for wanted in expected:
-        if wanted.name in tensors:
-            for text in _unlike(wanted, tensors[wanted.name]):
-                yield f"{wanted.name} {text}"
-        else:
-            yield f"there is no tensor {wanted.name}, but {', '.join(tensors) or 'none at all'}"
-
-
-def _unlike(wanted: ExpectedTensor, found: TensorValue) -> Iterator[str]:
-    if wanted.shape is not None and found.shape != wanted.shape:
-        yield f"has the shape {list(found.shape)} instead of {list(wanted.shape)}"
-    if wanted.dtype is not None and found.dtype != wanted.dtype:
-        yield f"is {found.dtype} instead of {wanted.dtype}"
-    if wanted.sum is not None:
-        values = array.array("d", base64.b64decode(found.sample))
-        count = math.prod(found.shape)
-        if len(values) != count:
-            yield f"has {count:,} values, too many to check their sum (or they are complex)"
-        elif not abs(sum(values) - wanted.sum) <= wanted.tolerance:
-            yield f"adds up to {sum(values):.9g} instead of {wanted.sum:.9g}"
+        name, found = wanted.name, tensors.get(wanted.name)
+        if found is None:
+            yield f"there is no tensor {name}, but {', '.join(tensors) or 'none at all'}"
+            continue
+        if wanted.shape is not None and found.shape != wanted.shape:
+            yield f"{name} has the shape {list(found.shape)} instead of {list(wanted.shape)}"
+        if wanted.dtype is not None and found.dtype != wanted.dtype:
+            yield f"{name} is {found.dtype} instead of {wanted.dtype}"
+        if wanted.sum is not None:
+            values = array.array("d", base64.b64decode(found.sample))
+            count = math.prod(found.shape)
+            if len(values) != count:
+                problem = "too many to check their sum (or they are complex)"
+                yield f"{name} has {count:,} values, {problem}"
+            elif not abs(sum(values) - wanted.sum) <= wanted.tolerance:
+                yield f"{name} adds up to {sum(values):.9g} instead of {wanted.sum:.9g}"
