@@ -338,19 +338,18 @@ def _checked(
     compile_options = checks.checked_compile_options(options.get("compiled", False))
     dynamic_shapes = checks.checked_dynamic_shapes(options.get("exported", False))
     require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
-    asked = torchscript or None, compile_options, dynamic_shapes
-    runtimes = checks.checked_runtimes(options.get("runtimes", ()), *asked)
+    runtimes = checks.checked_runtimes(options)
     checks.check_source(field, source, runtimes)
     parsed = checks.parse_modes(signature, runtimes, autograd)
-    checks.check_arguments(dynamic_shapes or {}, parsed)
+    checks.check_arguments(dynamic_shapes, parsed)
     hint = " (its .value)" if hasattr(setup, "value") else ""
     require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
     return {
         "setup": setup,
         "signature": parsed,
         "runtimes": runtimes,
-        "compile_options": compile_options or {},
-        "dynamic_shapes": dynamic_shapes or {},
+        "compile_options": compile_options,
+        "dynamic_shapes": dynamic_shapes,
         "autograd": autograd,
         "num_threads": options.get("num_threads", 1),
         "devices": checks.checked_devices(options.get("device")),

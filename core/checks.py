@@ -106,10 +106,10 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     raise DefinitionError("metadata", quoted(metadata), "a mapping of names to JSON values")
 
 
-def checked_compile_options(compiled: bool | Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments of ``torch.compile``; None where nothing is compiled."""
+def checked_compile_options(compiled: bool | Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of ``torch.compile`` that are stated."""
     if isinstance(compiled, bool):
-        return {} if compiled else None
+        return {}
     are_known = isinstance(compiled, Mapping) and all(
         isinstance(value, OPTIONS.get(name, ())) for name, value in compiled.items()
     )
@@ -118,10 +118,10 @@ def checked_compile_options(compiled: bool | Mapping[str, Any]) -> dict[str, Any
     return dict(compiled)
 
 
-def checked_dynamic_shapes(exported: bool | Mapping[str, Any]) -> dict[str, tuple[int, ...]] | None:
-    """The dimensions of each argument that vary; None where nothing is exported."""
+def checked_dynamic_shapes(exported: bool | Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The dimensions of each argument that vary."""
     if isinstance(exported, bool):
-        return {} if exported else None
+        return {}
     is_one = isinstance(exported, Mapping) and set(exported) == {"dynamic_shapes"}
     shapes = exported["dynamic_shapes"] if is_one else None
     if not isinstance(shapes, Mapping) or not all(map(_are_dimensions, shapes.values())):
@@ -148,12 +148,12 @@ _VERBS = {"torchscript": "script", "compiled": "compile", "exported": "export"}
 """The runtimes that have an argument of their own, and what they do to Python code."""
 
 
-def checked_runtimes(runtimes: tuple[str, ...], *arguments: object) -> tuple[str, ...]:
-    """The runtimes beside eager, each once, first those whose ``arguments`` are not None."""
-    known = selectable()
+def checked_runtimes(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The runtimes beside eager, each once, first those with an argument of their own."""
+    known, runtimes = selectable(), options.get("runtimes", ())
     are_known = isinstance(runtimes, tuple) and all(runtime in known for runtime in runtimes)
     require("runtimes", runtimes, are_known, f"a tuple of {', '.join(known)}")
-    first = (name for name, given in zip(_VERBS, arguments, strict=True) if given is not None)
+    first = (name for name in _VERBS if options.get(name, False) is not False)
     return tuple(dict.fromkeys((*first, *runtimes)))
 
 
