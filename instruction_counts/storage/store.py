@@ -308,12 +308,10 @@ class Store:
         self, connection: Connection, wanted: Mapping[str, CaseKey]
     ) -> Iterator[StoredCount]:
         named = _tags(connection)
-        rows = connection.execute(
-            select(outcomes.c.run_id, outcomes.c.case_digest, outcomes.c.document)
-            .join_from(outcomes, runs)
-            .where(outcomes.c.case_digest.in_(wanted))
-            .order_by(runs.c.started_at, runs.c.id, outcomes.c.position, outcomes.c.id)
-        ).all()
+        asked = select(outcomes.c.run_id, outcomes.c.case_digest, outcomes.c.document)
+        asked = asked.join_from(outcomes, runs).where(outcomes.c.case_digest.in_(wanted))
+        place = runs.c.started_at, runs.c.id, outcomes.c.position, outcomes.c.id
+        rows = connection.execute(asked.order_by(*place)).all()
         for run_id, of_run in itertools.groupby(rows, key=lambda row: int(row.run_id)):
             with self._understood(run_id):
                 head = _head(connection, run_id)
