@@ -38,6 +38,8 @@ ONE = "at least one"
 NO_LINE = "no benchmark in either block"
 THREADS = "an int from 1 to 2,147,483,647, or a tuple of distinct ones"
 VERBS = {"torchscript": "script", "compiled": "compile", "exported": "export"}
+COMPILED = "True, False, or a mapping with some of fullgraph, dynamic, backend, mode"
+EXPORTED = 'True, False, or the dimensions that vary: {"dynamic_shapes": {"x": (0,)}}'
 COMMON = (
     "setup, signature, torchscript, compiled, exported, autograd, num_threads, device, gradient, "
     "metadata, runtimes, subject, expected"
@@ -198,6 +200,18 @@ MISTAKES = [
     (
         *(GroupedStmts, {"py_stmt": "x", "num_thread": 2}, "GroupedStmts", '"num_thread=…"'),
         f"one of py_stmt, cpp_stmt, {COMMON}; did you mean num_threads?",
+    ),
+    # What torch does not take
+    *(
+        (GroupedStmts, {**NAMED_STMTS, "compiled": asked}, "compiled", None, COMPILED)
+        for asked in (1, "inductor", {"speed": True}, {"fullgraph": "yes"}, {"backend": None})
+    ),
+    *(
+        (GroupedStmts, {**NAMED_STMTS, "exported": asked}, "exported", None, EXPORTED)
+        for asked in (
+            *(1, {}, {"x": (0,)}),
+            *({"dynamic_shapes": {"x": 0}}, {"dynamic_shapes": {"x": [-1]}}),
+        )
     ),
     # Modules
     (

@@ -27,11 +27,11 @@ TAGGED = st.builds("a: !!{} {}\n".format, st.sampled_from(TAGS), SCALARS.map(jso
 """A value below a tag, which mostly does not fit it."""
 
 
-def read(folder: Path, text: str) -> Node:
-    """A text as a file ``a.yaml`` has it."""
-    path = folder / "a.yaml"
+def read(folder: Path, text: str, name: str = "a.yaml") -> Node:
+    """A text as a file of that name has it."""
+    path = folder / name
     path.write_text(text, encoding="latin-1")
-    return documents.read(path)
+    return documents.read(path, "Do this.")
 
 
 @pytest.fixture(scope="module")
@@ -50,31 +50,6 @@ def test_whatever_a_file_holds_it_is_read_or_refused(folder: Path, data: bytes) 
             documents.read(folder / name)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "a.json:1:1: $\n  found     nothing\n  expected  JSON"),
-        ("[1\n2]", "a.json:2:1: $\n  found     Expecting ',' delimiter"),
-        ("{a: 1}", "a.json:1:2: $\n  found     Expecting property name enclosed in double quotes"),
-        ("[1]\n\n1", "a.json:3:1: $\n  found     Extra data"),
-        *((f"[{number}]", f"{number} is not a number in JSON") for number in ("NaN", "-Infinity")),
-        ("[1e999]", "1e999 is not a number in JSON"),
-        (f"[{'1' * 5000}]", "Exceeds the limit"),
-        ("[" * 30_000 + "]" * 30_000, "a.json: $\n  found     more than 500 levels of nesting"),
-        ('{"a": 1,\n"a": 2}', '"a" twice in a mapping'),
-    ],
-)
-def test_what_is_no_json_is_refused_with_its_line(tmp_path: Path, text: str, expected: str) -> None:
-    """By JSON's own rules, also where YAML would take it; values have no lines."""
-    path = tmp_path / "a.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError) as caught:
-        documents.read(path, "Do this.")
-
-    assert expected in str(caught.value)
-    assert "Do this." == caught.value.remedy
-
-
 def test_a_node_knows_its_line_and_path(tmp_path: Path) -> None:
     """Names that are no words stand in brackets; an empty file has no value."""
     root = read(tmp_path, "version: 1\noperators:\n  torch.add:\n    inputs: [4, 5]\n")
@@ -85,28 +60,47 @@ def test_a_node_knows_its_line_and_path(tmp_path: Path) -> None:
     assert read(tmp_path, "").value is None
 
 
+NO_JSON = [
+    ("", "a.json:1:1: $\n  found     nothing\n  expected  JSON"),
+    ("[1\n2]", "a.json:2:1: $\n  found     Expecting ',' delimiter"),
+    ("{a: 1}", "a.json:1:2: $\n  found     Expecting property name enclosed in double quotes"),
+    ("[1]\n\n1", "a.json:3:1: $\n  found     Extra data"),
+    *((f"[{number}]", f"{number} is not a number in JSON") for number in ("NaN", "-Infinity")),
+    ("[1e999]", "1e999 is not a number in JSON"),
+    (f"[{'1' * 5000}]", "Exceeds the limit"),
+    ("[" * 30_000 + "]" * 30_000, "a.json: $\n  found     more than 500 levels of nesting"),
+    ('{"a": 1,\n"a": 2}', '"a" twice in a mapping'),
+]
+NO_YAML = [
+    ("a: b: c\n", "a.yaml:1:5: $\n  found     mapping values are not allowed"),
+    ("a: \xff", "a.yaml: $\n  found     the byte 0xff in line 1\n  expected  text in UTF-8"),
+    ("a: 1\na: 2\n", 'a.yaml:2:1: $.a\n  found     "a" again, first in line 1'),
+    ("1: 2\n", "a string as the key"),
+    ("a: !!python/object:os.system x\n", "a plain value"),
+    ("a: !!bool maybe\n", "a plain value"),
+    ("a: !!set foo\n", "a plain value"),
+    (f"a: 0x{'f' * 9_999}\n", "a plain value"),
+    ("a: &x [*x]\n", "a.yaml:1:8: $\n  found     the alias *x\n  expected  a value"),
+    ("a: " + "[" * 30_000 + "]" * 30_000, "a.yaml:1:103: $\n  found     more than"),
+]
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a: b: c\n", "a.yaml:1:5: $\n  found     mapping values are not allowed"),
-        ("a: \xff", "a.yaml: $\n  found     the byte 0xff in line 1\n  expected  text in UTF-8"),
-        ("a: 1\na: 2\n", 'a.yaml:2:1: $.a\n  found     "a" again, first in line 1'),
-        ("1: 2\n", "a string as the key"),
-        ("a: !!python/object:os.system x\n", "a plain value"),
-        ("a: !!bool maybe\n", "a plain value"),
-        ("a: !!set foo\n", "a plain value"),
-        (f"a: 0x{'f' * 9_999}\n", "a plain value"),
-        ("a: &x [*x]\n", "a.yaml:1:8: $\n  found     the alias *x\n  expected  a value"),
-        ("a: " + "[" * 30_000 + "]" * 30_000, "a.yaml:1:103: $\n  found     more than"),
-    ],
+    ("name", "text", "expected"),
+    [*(("a.json", *row) for row in NO_JSON), *(("a.yaml", *row) for row in NO_YAML)],
 )
-def test_what_is_no_plain_yaml_is_refused_with_its_line(
-    tmp_path: Path, text: str, expected: str
+def test_what_is_no_json_or_plain_yaml_is_refused_with_its_line(
+    tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
-    """Also what YAML itself would accept: a name twice, objects, loops."""
+    """JSON by its own rules, and without lines of values; also what YAML itself would accept.
+
+    That is a name twice, objects, loops.
+    """
     with pytest.raises(DataError) as caught:
-        read(tmp_path, text)
+        read(tmp_path, text, name)
+
     assert expected in str(caught.value)
+    assert "Do this." == caught.value.remedy
 
 
 # Bytes

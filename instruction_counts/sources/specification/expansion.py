@@ -309,10 +309,8 @@ def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenc
                 dtypes = () if with_dtype is None else (expansion.dtypes[with_dtype],)
                 shapes = (expansion.shapes,) if entry.inputs else ()
                 devices = entry.devices or ()
-                overrides = calls.Overrides(
-                    dtypes=dtypes, inputs=shapes, seed=seed, devices=devices
-                )
-                for call in calls.calls(operator, overrides):
+                asked = calls.Overrides(dtypes=dtypes, inputs=shapes, seed=seed, devices=devices)
+                for call in calls.calls(operator, asked):
                     number += 1
                     yield _called(entry, call, number)
     except ValidationError:

@@ -1,9 +1,6 @@
 """The runtime ``compiled``: the text that it makes of definitions."""
 
-import pytest
-
 from instruction_counts.core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
-from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 
@@ -53,12 +50,3 @@ def test_a_module_is_compiled_as_it_is_and_differentiated() -> None:
     assert "y = compiled(x)" == forward.timer_args.stmt
     assert "y = compiled(x)\ny.backward(x)" == backward.timer_args.stmt
     assert backward.autolabels.autograd is AutogradMode.FORWARD_BACKWARD
-
-
-@pytest.mark.parametrize(
-    "compiled", [1, "inductor", {"speed": True}, {"fullgraph": "yes"}, {"backend": None}]
-)
-def test_arguments_that_compile_does_not_have_are_refused(compiled: object) -> None:
-    """When the definition is read, not on the build."""
-    with pytest.raises(DefinitionError, match="fullgraph, dynamic, backend, mode"):
-        GroupedStmts("y = x", None, SETUP, "f(x) -> y", compiled=compiled)  # type: ignore[arg-type]

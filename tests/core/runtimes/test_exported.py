@@ -2,11 +2,8 @@
 
 from collections import Counter
 
-import pytest
-
 from definitions import exported
 from instruction_counts.core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
-from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Language, RuntimeMode
 
@@ -54,15 +51,6 @@ def test_a_module_is_exported_as_it_is() -> None:
         "model = torch.nn.Bilinear(4, 4, 4)\n\n"
         "program, inputs, dynamic_shapes = model, (x, y,), {'x': (), 'y': (0,)}\n"
     )
-
-
-@pytest.mark.parametrize(
-    "asked", [1, {}, {"x": (0,)}, {"dynamic_shapes": {"x": 0}}, {"dynamic_shapes": {"x": [-1]}}]
-)
-def test_dimensions_that_cannot_vary_are_refused(asked: object) -> None:
-    """When the definition is read, not on the build."""
-    with pytest.raises(DefinitionError, match="the dimensions that vary"):
-        GroupedStmts("y = x", None, SETUP, "f(x) -> y", exported=asked)  # type: ignore[arg-type]
 
 
 def test_a_definition_can_ask_for_all_four_runtimes() -> None:
