@@ -1,5 +1,7 @@
 """Models and inputs as options name them."""
 
+from collections.abc import Callable
+
 import pytest
 
 from instruction_counts.domain.errors import UsageError
@@ -29,27 +31,6 @@ def test_an_input_has_sizes_and_perhaps_more(text: str, expected: InputSpec) -> 
     assert expected == parse_input(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "x", "x=", "x=a", "x=[1", "x=1]", "-1", "1.5", "1=[1]", "=[1]", "1x3", "1,", "1:"),
-        *("@1", "class=1", f"x=1{'0' * 5000}", "1<3", "1:int64<0"),
-    ],
-    ids=lambda text: text[:9],
-)
-def test_what_is_no_input_is_refused(text: str) -> None:
-    """With the form of one; only what has a dtype has a limit."""
-    with pytest.raises(UsageError, match=r"is not a valid shape\n  .*SIZES"):
-        parse_input(text)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bool"])
-def test_only_integers_have_a_limit(dtype: str) -> None:
-    """Of others it would be dropped."""
-    with pytest.raises(UsageError, match=f"{dtype} takes no limit\n  Drop <3, or .*: int64<3"):
-        parse_input(f"2,8:{dtype}<3")
-
-
 # Models
 
 NET = ModelSource("Net", "nets:net")
@@ -67,12 +48,31 @@ def test_a_factory_is_called_by_its_name(text: str, expected: ModelSource) -> No
     assert expected == parse_source(text)
 
 
-@pytest.mark.parametrize("text", ["model.bin", "models:", "/a/net.pt2=Net"])
-def test_what_names_no_factory_is_refused(text: str) -> None:
-    """With what to name."""
-    remedy = "Name one: module:factory.* A model in a file"
-    with pytest.raises(UsageError, match=rf"is not a factory\n  {remedy}"):
-        parse_source(text)
+NO_INPUTS = [
+    *("", "x", "x=", "x=a", "x=[1", "x=1]", "-1", "1.5", "1=[1]", "=[1]", "1x3", "1,", "1:"),
+    *("@1", "class=1", f"x=1{'0' * 5000}", "1<3", "1:int64<0"),
+]
+NO_FACTORY = r"is not a factory\n  Name one: module:factory.* A model in a file"
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "message"),
+    [
+        *((parse_input, text, r"is not a valid shape\n  .*SIZES") for text in NO_INPUTS),
+        *(
+            (parse_input, f"2,8:{dtype}<3", f"{dtype} takes no limit\n  Drop <3, or .*: int64<3")
+            for dtype in ("float32", "bool")
+        ),
+        *((parse_source, text, NO_FACTORY) for text in ("model.bin", "models:", "/a/net.pt2=Net")),
+    ],
+    ids=lambda value: str(value)[:9],
+)
+def test_what_is_no_input_or_factory_is_refused(
+    parse: Callable[[str], object], text: str, message: str
+) -> None:
+    """With the form of one; only what has a dtype of integers has a limit, or it would be lost."""
+    with pytest.raises(UsageError, match=message):
+        parse(text)
 
 
 def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:

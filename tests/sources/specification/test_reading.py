@@ -42,8 +42,9 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def problem(path: Path) -> str:
+def problem(folder: Path, text: str) -> str:
     """What is said of a specification with mistakes: line, path, found and expected of each."""
+    path = written(folder, text)
     with pytest.raises(ValidationError) as caught:
         read_specification(path)
     texts = []
@@ -53,9 +54,10 @@ def problem(path: Path) -> str:
     return "\n".join(texts)
 
 
-def python_cases(path: Path) -> list[Case]:
-    """The cases in Python."""
-    return [case for case in load(str(path)) if case.autolabels.language is Language.PYTHON]
+def cases(folder: Path, text: str) -> list[Case]:
+    """The cases in Python of a specification."""
+    found = load(str(written(folder, text)))
+    return [case for case in found if case.autolabels.language is Language.PYTHON]
 
 
 # What it gives
@@ -64,14 +66,14 @@ def python_cases(path: Path) -> list[Case]:
 def test_one_entry_gives_a_case_on_each_of_its_devices(tmp_path: Path) -> None:
     """Its inputs are moved there, and its code knows it by a variable."""
     text = "inputs: {x: {shape: [2]}}, setup: 'w = x.to(device)', statement: x + w"
-    cases = python_cases(written(tmp_path, f"{HEAD}  - {{id: a, {text}, device: [cpu, cuda]}}\n"))
+    found = cases(tmp_path, f"{HEAD}  - {{id: a, {text}, device: [cpu, cuda]}}\n")
 
     assert {("spec", "a", "cpu"): "cpu", ("spec", "a", "cuda"): "cuda"} == {
-        case.label: case.timer_args.device for case in cases
+        case.label: case.timer_args.device for case in found
     }
     assert (
         'device = "cuda"\ntorch.manual_seed(0)\nx = torch.randn([2]).to(device)\nw = x.to(device)'
-    ) == cases[1].timer_args.setup
+    ) == found[1].timer_args.setup
 
 
 def test_each_shape_is_a_case_with_its_placeholders(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_each_shape_is_a_case_with_its_placeholders(tmp_path: Path) -> None:
     C++ is full of them, and Python has sets; a name that no input has is no placeholder.
     """
     spec = load(str(written(tmp_path, TWO_SHAPES)))
-    path = written(tmp_path, HEAD + "  - {id: a, statement: 'y = {shape} | {name}'}\n")
+    (unlike,) = cases(tmp_path, HEAD + "  - {id: a, statement: 'y = {shape} | {name}'}\n")
 
     assert [
         (("Two", "1 32x128 float32"), "x = torch.randn([32, 128])", "w = torch.ones(128, 4)"),
@@ -93,7 +95,7 @@ def test_each_shape_is_a_case_with_its_placeholders(tmp_path: Path) -> None:
         for case in spec[:3]
     ]
     assert (ExpectedTensor("y", (32, 4), sum=2.0, tolerance=0.5),) == spec[0].expected
-    assert "y = {shape} | {name}" == python_cases(path)[0].timer_args.stmt
+    assert "y = {shape} | {name}" == unlike.timer_args.stmt
 
 
 def test_numbers_of_json_are_read_as_json_writes_them(tmp_path: Path) -> None:
@@ -111,10 +113,9 @@ def test_each_shape_meets_each_dtype(tmp_path: Path) -> None:
     """Numbered one after the other."""
     entry = "  - {id: a, label: '{ID} {shape} {x.dtype}', statement: y = x + x, "
     inputs = "inputs: {x: {shape: [[2], []], dtype: [float32, int64]}}}\n"
-    path = written(tmp_path, HEAD + entry + inputs)
 
     assert ["1 2 float32", "2 2 int64", "3 scalar float32", "4 scalar int64"] == [
-        case.label[0] for case in load(str(path))
+        case.label[0] for case in cases(tmp_path, HEAD + entry + inputs)
     ]
 
 
@@ -131,11 +132,9 @@ def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
     tmp_path: Path, inputs: str, labels: list[str]
 ) -> None:
     """By the first shape, or a number where that is not enough."""
-    path = written(tmp_path, f"{HEAD}  - {{id: a, statement: y = x, inputs: {{{inputs}}}}}\n")
+    found = cases(tmp_path, f"{HEAD}  - {{id: a, statement: y = x, inputs: {{{inputs}}}}}\n")
 
-    assert [f"spec/{label}" for label in labels] == [
-        "/".join(case.label) for case in load(str(path))
-    ]
+    assert [f"spec/{label}" for label in labels] == ["/".join(case.label) for case in found]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_a_statement_is_compiled_with_the_arguments_that_are_stated(
 ) -> None:
     """Or with those that are usual."""
     entry = "  - {id: a, statement: y = 1, signature: f() -> y, compiled: %s}\n"
-    _, compiled = load(str(written(tmp_path, HEAD + entry % stated)))
+    _, compiled = cases(tmp_path, HEAD + entry % stated)
 
     assert compiled.timer_args.setup.endswith(f"compiled = torch.compile(f{options})")
 
@@ -156,7 +155,7 @@ def test_a_statement_is_exported_with_the_dimensions_that_vary(tmp_path: Path) -
     """As a definition states them."""
     entry = "  - {id: a, statement: y = x, signature: f(x) -> y, inputs: {x: {shape: [2]}}, "
     varying = "exported: {dynamic_shapes: {x: [0]}}}\n"
-    _, exported = load(str(written(tmp_path, HEAD + entry + varying)))
+    _, exported = cases(tmp_path, HEAD + entry + varying)
 
     assert exported.model_source is not None
     assert exported.model_source.endswith("inputs, dynamic_shapes = f, (x,), {'x': (0,)}\n")
@@ -185,8 +184,8 @@ def test_an_operator_has_the_inputs_that_are_stated(
     tmp_path: Path, inputs: str, expected: list[str]
 ) -> None:
     """What an input does not state, and one that is not named, are as in the entry."""
-    cases = python_cases(written(tmp_path, ADD.format(inputs=inputs)))
-    setups = {case.label: case.timer_args.setup for case in cases}
+    found = cases(tmp_path, ADD.format(inputs=inputs))
+    setups = {case.label: case.timer_args.setup for case in found}
     assert expected == [
         line for text in setups.values() for line in text.splitlines() if "rand" in line
     ]
@@ -194,9 +193,9 @@ def test_an_operator_has_the_inputs_that_are_stated(
 
 def test_an_entry_of_several_operators_needs_no_label(tmp_path: Path) -> None:
     """They are numbered."""
-    path = written(tmp_path, f"{HEAD}  - {{id: a, operator: 'torch.log*'}}\n")
+    found = cases(tmp_path, f"{HEAD}  - {{id: a, operator: 'torch.log*'}}\n")
 
-    assert {("spec", "a", "1"), ("spec", "a", "2")} < {case.label for case in load(str(path))}
+    assert {("spec", "a", "1"), ("spec", "a", "2")} < {case.label for case in found}
 
 
 # Models
@@ -214,14 +213,13 @@ def test_a_model_is_loaded_from_its_file(tmp_path: Path) -> None:
     """Its checksum is part of the definition: another file is another case."""
     (tmp_path / "net.pt").write_bytes(b"a model")
     digest, other = (hashlib.sha256(text).hexdigest() for text in (b"a model", b"another model"))
-    path = written(tmp_path, model_entry(digest))
-    case = python_cases(path)[0]
+    (case,) = cases(tmp_path, model_entry(digest))
 
     loaded = f'model = torch.jit.load("{tmp_path / "net.pt"}")  # sha256 {digest}'
     assert loaded in case.timer_args.setup
     assert "y = model(x)" == case.timer_args.stmt
     (tmp_path / "net.pt").write_bytes(b"another model")
-    said = problem(path)
+    said = problem(tmp_path, model_entry(digest))
     assert said.startswith("4: benchmarks[0].model.sha256\n")
     assert f"expected  the checksum of net.pt: {other}" in said
 
@@ -311,7 +309,7 @@ def test_every_mistake_is_reported_with_its_place(
     tmp_path: Path, text: str, places: list[tuple[str, str, str]]
 ) -> None:
     """All of the form of a file at once, or else all of what its entries become."""
-    message = [part for part in problem(written(tmp_path, text)).split("\n") if part]
+    message = [part for part in problem(tmp_path, text).split("\n") if part]
     blocks = dict(zip(message[::3], zip(message[1::3], message[2::3], strict=True), strict=True))
 
     assert [place for place, _, _ in places] == sorted(blocks, key=lambda at: int(at.split(":")[0]))
@@ -320,76 +318,71 @@ def test_every_mistake_is_reported_with_its_place(
         assert expected in blocks[place][1]
 
 
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ("{id: a/b, statement: x}", "a name of letters"),
-        ("{id: a, statement: x, inputs: {x y: {shape: [2]}}}", "the name of a variable"),
-        ("{id: a, statement: x, num_threads: [1, 1]}", "a thread count"),
-        ("{id: a, statement: x, autograd: true}", "autograd=True needs it"),
-        ("{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}}, label: b}", "a unique label"),
-        ("{id: a, operator: torch.add, signature: f() -> y}", "the operator's entry defines it"),
+MISTAKES_IN_ENTRIES = [
+    ("{id: a/b, statement: x}", "a name of letters"),
+    ("{id: a, statement: x, inputs: {x y: {shape: [2]}}}", "the name of a variable"),
+    ("{id: a, statement: x, num_threads: [1, 1]}", "a thread count"),
+    ("{id: a, statement: x, autograd: true}", "autograd=True needs it"),
+    ("{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}}, label: b}", "a unique label"),
+    ("{id: a, operator: torch.add, signature: f() -> y}", "the operator's entry defines it"),
+    (
+        "{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}, y: {shape: [[1], [2], [3]]}}}",
+        "the same number of shapes",
+    ),
+    ("{id: a, statement: {}}", "no statement in either language"),
+    ("{id: a, operator: torch.add, inputs: {x: {shape: [3]}}}", 'torch.add has no tensor "x"'),
+    ("{id: a, operator: torch.cat, inputs: {tensors: {shape: [3]}}}", 'no tensor "tensors"'),
+    (
+        "{id: a, operator: torch.add, inputs: {input: {shape: [3], distribution: ones}}}",
+        "shape and dtype",
+    ),
+    (
         (
-            "{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}, y: {shape: [[1], [2], [3]]}}}",
-            "the same number of shapes",
+            "{id: a, operator: torch.add, inputs: "
+            "{input: {shape: [3], dtype: int8}, other: {shape: [3], dtype: bool}}}"
         ),
-        ("{id: a, statement: {}}", "no statement in either language"),
-        ("{id: a, operator: torch.add, inputs: {x: {shape: [3]}}}", 'torch.add has no tensor "x"'),
-        ("{id: a, operator: torch.cat, inputs: {tensors: {shape: [3]}}}", 'no tensor "tensors"'),
+        "one dtype, or one list",
+    ),
+    (
+        "{id: a, statement: x, inputs: {x: {shape: [2], distribution: {index_of: [x, 0]}}}}",
+        "integers: [low, high]; index_of works only for operators",
+    ),
+    (
         (
-            "{id: a, operator: torch.add, inputs: {input: {shape: [3], distribution: ones}}}",
-            "shape and dtype",
+            "{id: a, statement: x, inputs: "
+            "{x: {shape: [2], dtype: [float32, int64], requires_grad: true}}}"
         ),
+        "inputs.x.requires_grad\n  found     True (bool)\n  expected  false: only float16",
+    ),
+    ("{id: a, statement: x, label: '/'}", "a label"),
+    ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
+    ("{id: a, statement: x}, {id: a, statement: y}", '"a" again\n  expected  unique ids'),
+    ("{id: a, model: {file: net.pt, sha256: abc}}", "64 hexadecimal digits"),
+    (f"{{id: a, model: {{file: net.pt, sha256: '{'0' * 64}'}}}}", "found     No such file"),
+    (
+        f"{{id: a, model: {{file: /dev/null, sha256: {EMPTY}}}, inputs: {{y: {{shape: []}}}}}}",
+        'inputs.y\n  found     "y"\n  expected  another name',
+    ),
+    (
+        f"{{id: a, statement: x, expected: {{y: {{shape: ['{'1' * 5000}']}}}}}}",
+        "a size, or a placeholder",
+    ),
+    # What means something else in either language, or in the code that is added.
+    *(
         (
-            (
-                "{id: a, operator: torch.add, inputs: "
-                "{input: {shape: [3], dtype: int8}, other: {shape: [3], dtype: bool}}}"
-            ),
-            "one dtype, or one list",
-        ),
-        (
-            "{id: a, statement: x, inputs: {x: {shape: [2], distribution: {index_of: [x, 0]}}}}",
-            "integers: [low, high]; index_of works only for operators",
-        ),
-        (
-            (
-                "{id: a, statement: x, inputs: "
-                "{x: {shape: [2], dtype: [float32, int64], requires_grad: true}}}"
-            ),
-            "inputs.x.requires_grad\n  found     True (bool)\n  expected  false: only float16",
-        ),
-        ("{id: a, statement: x, label: '/'}", "a label"),
-        ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
-        ("{id: a, statement: x}, {id: a, statement: y}", '"a" again\n  expected  unique ids'),
-        ("{id: a, model: {file: net.pt, sha256: abc}}", "64 hexadecimal digits"),
-        (f"{{id: a, model: {{file: net.pt, sha256: '{'0' * 64}'}}}}", "found     No such file"),
-        (
-            f"{{id: a, model: {{file: /dev/null, sha256: {EMPTY}}}, inputs: {{y: {{shape: []}}}}}}",
-            'inputs.y\n  found     "y"\n  expected  another name',
-        ),
-        (
-            f"{{id: a, statement: x, expected: {{y: {{shape: ['{'1' * 5000}']}}}}}}",
-            "a size, or a placeholder",
-        ),
-    ],
-)
-def test_a_mistake_in_an_entry_is_reported(tmp_path: Path, entry: str, said: str) -> None:
-    """One message, and no traceback."""
-    assert said in problem(written(tmp_path, f"version: 1\nbenchmarks: [{entry}]\n"))
-
-
-@pytest.mark.parametrize("name", ["class", "torch", "model", "template", "not_eq"])
-def test_an_input_is_not_called_what_means_something_else(tmp_path: Path, name: str) -> None:
-    """In either language, or in the code that is added."""
-    entry = f"  - {{id: a, statement: s, inputs: {{{name}: {{shape: [2]}}}}}}\n"
-    place = f'3: benchmarks[0].inputs.{name}\n  found     "{name}"\n  expected  another name'
-
-    assert place in problem(written(tmp_path, HEAD + entry))
+            f"{{id: a, statement: s, inputs: {{{name}: {{shape: [2]}}}}}}",
+            f'2: benchmarks[0].inputs.{name}\n  found     "{name}"\n  expected  another name',
+        )
+        for name in ("class", "torch", "model", "template", "not_eq")
+    ),
+]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        *((f"version: 1\nbenchmarks: [{entry}]\n", said) for entry, said in MISTAKES_IN_ENTRIES),
+        # Around the entries.
         (f"{ONE}reporters: [{{database: a.db}}, {{database: b.db}}]", "one database"),
         (
             f"{ONE}reporters: [[screen]]",
@@ -402,9 +395,9 @@ def test_an_input_is_not_called_what_means_something_else(tmp_path: Path, name: 
         ("version: !!python/object:os.system {}\nbenchmarks: []\n", "a plain value"),
     ],
 )
-def test_a_mistake_around_the_entries_is_reported(tmp_path: Path, text: str, said: str) -> None:
-    """At its place; whatever it is, nothing of it is executed."""
-    assert said in problem(written(tmp_path, text))
+def test_a_mistake_is_reported_at_its_place(tmp_path: Path, text: str, said: str) -> None:
+    """One message, and no traceback; whatever it is, nothing of it is executed."""
+    assert said in problem(tmp_path, text)
 
 
 WHOLE = f"""\
