@@ -65,7 +65,10 @@ class GroupedSetup:
         for name in ("py_setup", "cpp_setup", "global_setup"):
             checks.check_text(name, getattr(self, name))
         checks.check_whole("py_setup", self.py_setup)
-        checks.check_paths(self.paths)
+        are_texts = isinstance(self.paths, Mapping) and all(
+            isinstance(text, str) for pair in self.paths.items() for text in pair
+        )
+        require("paths", self.paths, are_texts, "a mapping of paths to strings")
 
 
 TORCH = ("torch",)
@@ -338,8 +341,7 @@ def _checked(
     compile_options = checks.checked_compile_options(options.get("compiled", False))
     dynamic_shapes = checks.checked_dynamic_shapes(options.get("exported", False))
     require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
-    runtimes = checks.checked_runtimes(options)
-    checks.check_source(field, source, runtimes)
+    runtimes = checks.checked_runtimes(field, source, options)
     parsed = checks.parse_modes(signature, runtimes, autograd)
     checks.check_arguments(dynamic_shapes, parsed)
     hint = " (its .value)" if hasattr(setup, "value") else ""

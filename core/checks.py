@@ -37,14 +37,6 @@ def check_text(field: str, value: object) -> None:
         raise DefinitionError(field, found, "text in UTF-8") from error
 
 
-def check_paths(paths: Mapping[str, str]) -> None:
-    """Refuse what is no mapping of texts to texts."""
-    are_texts = isinstance(paths, Mapping) and all(
-        isinstance(text, str) for pair in paths.items() for text in pair
-    )
-    require("paths", paths, are_texts, "a mapping of paths to strings")
-
-
 def code(field: str, value: str | None) -> str | None:
     """A statement or setup, dedented; None where there is none."""
     if value is None:
@@ -148,21 +140,21 @@ _VERBS = {"torchscript": "script", "compiled": "compile", "exported": "export"}
 """The runtimes that have an argument of their own, and what they do to Python code."""
 
 
-def checked_runtimes(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The runtimes beside eager, each once, first those with an argument of their own."""
+def checked_runtimes(field: str, source: str | None, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The runtimes beside eager, each once, first those with an argument of their own.
+
+    These make something of the Python ``source``, which has to be there for them.
+    """
     known, runtimes = selectable(), options.get("runtimes", ())
     are_known = isinstance(runtimes, tuple) and all(runtime in known for runtime in runtimes)
     require("runtimes", runtimes, are_known, f"a tuple of {', '.join(known)}")
     first = (name for name in _VERBS if options.get(name, False) is not False)
-    return tuple(dict.fromkeys((*first, *runtimes)))
-
-
-def check_source(field: str, source: str | None, runtimes: tuple[str, ...]) -> None:
-    """Refuse what is to be scripted, compiled or exported, and is not there in Python."""
+    asked = tuple(dict.fromkeys((*first, *runtimes)))
     what = "model" if "model" in field else "statement"
-    for runtime, verb in _VERBS.items():
-        if source is None and runtime in runtimes:
+    for runtime in asked if source is None else ():
+        if verb := _VERBS.get(runtime):
             raise DefinitionError(field, "nothing", f"a Python {what} to {verb}")
+    return asked
 
 
 def parse_modes(
