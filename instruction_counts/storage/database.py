@@ -16,28 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-    create_engine,
-    event,
-    insert,
-    inspect,
-    make_url,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from instruction_counts.domain.errors import DataError, UsageError
@@ -50,53 +29,57 @@ from instruction_counts.system.program import DATABASE_VARIABLE
 FORMAT = 1
 """1, the first. Another is refused; a field that a document gains with a default needs none."""
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 
 # SQLite numbers rows by itself only if their key is an INTEGER, which has 64 bits there too.
-_ID = BigInteger().with_variant(Integer(), "sqlite")
+_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-store_format = Table("store_format", METADATA, Column("version", BigInteger, nullable=False))
+store_format = sa.Table(
+    "store_format", METADATA, sa.Column("version", sa.BigInteger, nullable=False)
+)
 
-runs = Table(
+runs = sa.Table(
     "runs",
     METADATA,
-    Column("id", _ID, primary_key=True),
-    Column("started_at", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("document", Text, nullable=False),
+    sa.Column("id", _ID, primary_key=True),
+    sa.Column("started_at", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("document", sa.Text, nullable=False),
     # The number of a deleted run is not given to another one: people may have noted it.
     sqlite_autoincrement=True,
 )
 
 # ``case_digest`` is 32 digits of what the case is called: a label can be too long for an index.
-outcomes = Table(
+outcomes = sa.Table(
     "outcomes",
     METADATA,
-    Column("id", _ID, primary_key=True),
-    Column("run_id", _ID, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
-    Column("position", BigInteger, nullable=False),
-    Column("case_digest", Text, nullable=False),
-    Column("build", Text, nullable=False),
-    Column("label", Text, nullable=False),
-    Column("language", Text, nullable=False),
-    Column("runtime", Text, nullable=False),
-    Column("autograd", Text, nullable=False),
-    Column("num_threads", BigInteger, nullable=False),
-    Column("definition_hash", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("per_run", BigInteger),
-    Column("exact", Boolean),
-    Column("document", Text, nullable=False),
-    Column("details", LargeBinary, nullable=False),
-    UniqueConstraint("run_id", "case_digest", "build"),
-    Index("outcomes_of_cases", "case_digest", "id"),
+    sa.Column("id", _ID, primary_key=True),
+    sa.Column("run_id", _ID, sa.ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("case_digest", sa.Text, nullable=False),
+    sa.Column("build", sa.Text, nullable=False),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("language", sa.Text, nullable=False),
+    sa.Column("runtime", sa.Text, nullable=False),
+    sa.Column("autograd", sa.Text, nullable=False),
+    sa.Column("num_threads", sa.BigInteger, nullable=False),
+    sa.Column("definition_hash", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("per_run", sa.BigInteger),
+    sa.Column("exact", sa.Boolean),
+    sa.Column("document", sa.Text, nullable=False),
+    sa.Column("details", sa.LargeBinary, nullable=False),
+    sa.UniqueConstraint("run_id", "case_digest", "build"),
+    sa.Index("outcomes_of_cases", "case_digest", "id"),
 )
 
-tags = Table(
+tags = sa.Table(
     "tags",
     METADATA,
-    Column("name", Text, primary_key=True),
-    Column("run_id", _ID, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column(
+        "run_id", _ID, sa.ForeignKey("runs.id", ondelete="CASCADE"), nullable=False, index=True
+    ),
 )
 
 
@@ -166,7 +149,7 @@ class Database:
         self._engine.dispose()
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[sa.Connection]:
         """A connection that sees one state of the database, whatever others write meanwhile."""
         with self._explained(), self._engine.connect() as connection:
             if self.path is None:
@@ -175,7 +158,7 @@ class Database:
                 yield connection
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[sa.Connection]:
         """A connection that alone writes; all of it is kept, or nothing where an error comes up.
 
         Raises:
@@ -208,17 +191,17 @@ class Database:
             with self.writing() as connection:
                 if not self._has_tables(connection):  # another process may have been faster
                     METADATA.create_all(connection)
-                    connection.execute(insert(store_format), {"version": FORMAT})
+                    connection.execute(sa.insert(store_format), {"version": FORMAT})
 
-    def _has_tables(self, connection: Connection) -> bool:
+    def _has_tables(self, connection: sa.Connection) -> bool:
         """Whether the tables are there; False in an empty database.
 
         Raises:
             DataError: they have another format, or another program uses the file.
         """
-        names = inspect(connection).get_table_names()
+        names = sa.inspect(connection).get_table_names()
         if store_format.name in names:
-            version = connection.execute(select(store_format.c.version)).scalar()
+            version = connection.execute(sa.select(store_format.c.version)).scalar()
             if version == FORMAT:
                 return True
             found = f"of format {version}"
@@ -269,10 +252,10 @@ _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLIT
 # Servers
 
 
-def _url_of_server(text: str) -> URL:
+def _url_of_server(text: str) -> sa.URL:
     # What the parser says of a URL may repeat it, with the password.
     try:
-        url: URL | None = make_url(text)
+        url: sa.URL | None = sa.make_url(text)
     except (ArgumentError, ValueError):
         url = None
     if url is None or url.get_backend_name() not in {"postgres", "postgresql"}:
@@ -283,17 +266,17 @@ def _url_of_server(text: str) -> URL:
     return url.set(drivername="postgresql+psycopg")
 
 
-def _shown(url: URL) -> str:
+def _shown(url: sa.URL) -> str:
     # Of the query only what says where: a password can stand there too.
     where = {key: value for key, value in url.query.items() if key in {"host", "port"}}
     shown = url.set(drivername="postgresql", query=where)
     return shown.render_as_string(hide_password=True)
 
 
-def _server_engine(url: URL, lock_timeout_s: float) -> Engine:
+def _server_engine(url: sa.URL, lock_timeout_s: float) -> sa.Engine:
     limit = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_TIMEOUT_S}
     try:
-        engine = create_engine(
+        engine = sa.create_engine(
             url,
             isolation_level="READ COMMITTED",
             # Between two outcomes hours can pass, in which a server may close a connection.
@@ -306,20 +289,20 @@ def _server_engine(url: URL, lock_timeout_s: float) -> Engine:
             "pip install 'instruction-counts[postgresql]'",
         ) from error
 
-    def begin(connection: Connection) -> None:
+    def begin(connection: sa.Connection) -> None:
         if connection.get_execution_options().get("alone"):
             milliseconds = math.ceil(1000 * lock_timeout_s)
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
 
-    event.listen(engine, "begin", begin)
+    sa.event.listen(engine, "begin", begin)
     return engine
 
 
 # Files
 
 
-def _file_engine(path: Path, lock_timeout_s: float) -> Engine:
+def _file_engine(path: Path, lock_timeout_s: float) -> sa.Engine:
     # Transactions are begun below; by itself sqlite3 begins them late, and not for reading.
     arguments = {"timeout": lock_timeout_s, "isolation_level": None}
     # One that is gone is not made anew.
@@ -328,10 +311,10 @@ def _file_engine(path: Path, lock_timeout_s: float) -> Engine:
         # SQLite would make files beside it that its owner may not write to.
         is_in_use = path.with_name(f"{path.name}-wal").exists()
         mode = {"mode": "ro"} if is_in_use else {"mode": "ro", "immutable": "1"}
-    url = URL.create("sqlite", database=place, query={**mode, "uri": "true"})
-    engine = create_engine(url, connect_args=arguments)
-    event.listen(engine, "connect", _on_connect)
-    event.listen(engine, "begin", _begin_on_file)
+    url = sa.URL.create("sqlite", database=place, query={**mode, "uri": "true"})
+    engine = sa.create_engine(url, connect_args=arguments)
+    sa.event.listen(engine, "connect", _on_connect)
+    sa.event.listen(engine, "begin", _begin_on_file)
     return engine
 
 
@@ -341,7 +324,7 @@ def _on_connect(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
-def _begin_on_file(connection: Connection) -> None:
+def _begin_on_file(connection: sa.Connection) -> None:
     alone = connection.get_execution_options().get("alone")
     # A transaction that reads before it writes could not wait for another writer.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if alone else "BEGIN")
