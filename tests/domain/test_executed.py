@@ -3,12 +3,7 @@
 import attrs
 import pytest
 
-from instruction_counts.domain.executed import (
-    CudaCalls,
-    CudaKind,
-    Executed,
-    OperatorCalls,
-)
+from instruction_counts.domain.executed import CudaCalls, CudaKind, Executed, OperatorCalls
 from instruction_counts.domain.metrics import OF_CUDA
 from tests.builders import FORWARD
 

@@ -9,20 +9,14 @@ from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
-from instruction_counts.sources.statements import (
-    cases_of,
-    cpp_output_of,
-    inputs_of,
-    unused_name,
-    with_output,
-)
+from instruction_counts.sources import statements
 
 SETUP = "x = torch.ones(4); y = x + 1"
 
 
 def cases(*stmts: str, **asked: Any) -> tuple[Case, ...]:
     """The cases that these statements become."""
-    return cases_of(Statements(stmts, **asked))
+    return statements.cases_of(Statements(stmts, **asked))
 
 
 def test_a_statement_is_python_eager_and_forward() -> None:
@@ -134,7 +128,7 @@ def test_the_output_is_what_the_statement_ends_in(
     stmt: str, expected: str, output: str | None
 ) -> None:
     """An expression gets a name for its value, and stays Python."""
-    assert (expected, output) == with_output(stmt)
+    assert (expected, output) == statements.with_output(stmt)
     ast.parse(expected)
 
 
@@ -151,7 +145,7 @@ def test_the_output_is_what_the_statement_ends_in(
 )
 def test_the_output_in_cpp_is_what_it_assigns_last(stmt: str, expected: str | None) -> None:
     """As far as its last statement shows it."""
-    assert expected == cpp_output_of(stmt)
+    assert expected == statements.cpp_output_of(stmt)
 
 
 @pytest.mark.parametrize(
@@ -170,10 +164,10 @@ def test_the_inputs_are_what_is_read_of_the_setup(
     stmt: str, setup: str, expected: tuple[str, ...]
 ) -> None:
     """In the order in which they are read; imports are globals."""
-    assert expected == inputs_of(stmt, setup)
+    assert expected == statements.inputs_of(stmt, setup)
 
 
 def test_an_output_never_takes_the_name_of_something_else() -> None:
     """That the statement or a setup uses."""
-    assert "result" == unused_name("x + y", "x = y = 1")
-    assert "result_3" == unused_name("result + y", "result_2 = 1")
+    assert "result" == statements.unused_name("x + y", "x = y = 1")
+    assert "result_3" == statements.unused_name("result + y", "result_2 = 1")

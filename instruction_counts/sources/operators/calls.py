@@ -7,9 +7,8 @@ import attrs
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.entries import (
-    COMPLEX,
     DEFAULT_DTYPE,
-    FLOATS,
+    WITH_GRADIENTS,
     Distribution,
     OperatorEntry,
     Shape,
@@ -180,7 +179,7 @@ def _value(
     asked: str,
 ) -> Value:
     dtype = tensor.dtype or asked or DEFAULT_DTYPE
-    can = dtype in (*FLOATS, *COMPLEX) and not entry.in_place
+    can = dtype in WITH_GRADIENTS and not entry.in_place
     wanted = entry.differentiates if tensor.requires_grad is None else tensor.requires_grad
     distribution = tensor.distribution or usual(dtype)
     if distribution.name == "index_of":
@@ -199,6 +198,6 @@ def usual(dtype: str) -> Distribution:
     """How values of a dtype are drawn where nothing says otherwise."""
     if dtype == "bool":
         return Distribution("bernoulli")
-    if dtype in (*FLOATS, *COMPLEX):
+    if dtype in WITH_GRADIENTS:
         return Distribution("normal")
     return Distribution("integers", 0, 10)

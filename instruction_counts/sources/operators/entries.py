@@ -32,8 +32,9 @@ CONVERTER = strict_converter()
 VARIANTS = ("small", "typical", "large", "skewed")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
+WITH_GRADIENTS = (*FLOATS, *COMPLEX)
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
-DTYPES = (*FLOATS, *COMPLEX, *INTEGERS, "bool")
+DTYPES = (*WITH_GRADIENTS, *INTEGERS, "bool")
 DEFAULT_DTYPE = "float32"
 LARGEST_SEED = 2**63 - 1
 """That every torch takes, in Python and in C++."""
@@ -317,8 +318,7 @@ class OperatorEntry(Stated):
         if self.autograd is not None:
             return self.autograd
         return not self.in_place and any(
-            (tensor.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX)
-            and tensor.requires_grad is not False
+            (tensor.dtype or DEFAULT_DTYPE) in WITH_GRADIENTS and tensor.requires_grad is not False
             for _, tensor in self.each_tensor()
         )
 

@@ -21,15 +21,7 @@ from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.reading.documents import read
 from instruction_counts.reading.structure import Mismatch, located, require_version, structured
-from instruction_counts.sources.operators import calls, catalogue, code
-from instruction_counts.sources.operators.entries import (
-    COMPLEX,
-    DEFAULT_DTYPE,
-    FLOATS,
-    Distribution,
-    Shape,
-    read_operators,
-)
+from instruction_counts.sources.operators import calls, catalogue, code, entries
 from instruction_counts.sources.operators.source import definitions_of, selected
 from instruction_counts.sources.specification.values import (
     CONVERTER,
@@ -62,7 +54,7 @@ class Expansion:
 
     number: int
     """From 1."""
-    shapes: Mapping[str, Shape]
+    shapes: Mapping[str, entries.Shape]
     """Of each input, in their order."""
     dtypes: Mapping[str, str]
 
@@ -111,7 +103,7 @@ def _value(asked: str, known: Mapping[str, str], field: str) -> str:
 def expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
     """Each shape with each dtype; shapes of several inputs go together one by one."""
     shapes = {name: each.shapes for name, each in inputs.items()}
-    dtypes = {name: each.dtypes or (DEFAULT_DTYPE,) for name, each in inputs.items()}
+    dtypes = {name: each.dtypes or (entries.DEFAULT_DTYPE,) for name, each in inputs.items()}
     # Without inputs there is one, of nothing.
     pairs = itertools.product(calls.together(shapes) or [{}], calls.together(dtypes) or [{}])
     for number, (shape_of, dtype_of) in enumerate(pairs, start=1):
@@ -248,8 +240,9 @@ def _joined(*parts: str | None) -> str:
 def _drawn(entry: Entry, expansion: Expansion, seed: int, language: Language) -> str:
     values = []
     for name, tensor in entry.inputs.items():
-        is_usual_normal = (tensor.dtypes or (DEFAULT_DTYPE,))[0] in {*FLOATS, *COMPLEX}
-        drawn = tensor.distribution or Distribution("normal" if is_usual_normal else "zeros")
+        usual = tensor.dtypes[0] if tensor.dtypes else entries.DEFAULT_DTYPE
+        name_of_usual = "normal" if usual in entries.WITH_GRADIENTS else "zeros"
+        drawn = tensor.distribution or entries.Distribution(name_of_usual)
         shape, dtype = expansion.shapes[name], expansion.dtypes[name]
         values.append(calls.Value(name, shape, dtype, drawn, bool(tensor.requires_grad)))
     moved = entry.devices is not None
@@ -304,7 +297,7 @@ def _operators(entry: Entry, seed: int) -> Iterator[tuple[Expansion, GroupedBenc
     with_dtype = next((name for name, each in entry.inputs.items() if each.dtypes), None)
     number = 0
     try:
-        for operator in selected(read_operators(), [entry.operator]):
+        for operator in selected(entries.read_operators(), [entry.operator]):
             for expansion in expansions(entry.inputs):
                 dtypes = () if with_dtype is None else (expansion.dtypes[with_dtype],)
                 shapes = (expansion.shapes,) if entry.inputs else ()

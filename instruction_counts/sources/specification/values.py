@@ -23,17 +23,7 @@ from instruction_counts.reading.structure import (
     refuse,
     strict_converter,
 )
-from instruction_counts.sources.operators.entries import (
-    COMPLEX,
-    CPP_KEYWORDS,
-    DTYPES,
-    FLOATS,
-    LARGEST_SEED,
-    CompileOptions,
-    Drawn,
-    ExportOptions,
-    Shape,
-)
+from instruction_counts.sources.operators import entries
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
@@ -43,20 +33,20 @@ _CODE = (
     *("autograd", "gradient"),
 )
 _OURS = ("torch", "model", "gradient", "model_inputs", "warm_up_call")
-_RESERVED = frozenset({*keyword.kwlist, *CPP_KEYWORDS, *_OURS})
+_RESERVED = frozenset({*keyword.kwlist, *entries.CPP_KEYWORDS, *_OURS})
 """What an input of a statement cannot be called: it would be code that does not mean it."""
 _OUTPUT_OF_MODEL = "y"
 
 # Inputs
 
-_Dtype: TypeAlias = Annotated[str, among(DTYPES)]
+_Dtype: TypeAlias = Annotated[str, among(entries.DTYPES)]
 
 
-def _shapes(value: Any) -> tuple[Shape, ...]:
+def _shapes(value: Any) -> tuple[entries.Shape, ...]:
     if not isinstance(value, list):
         raise Mismatch("a shape such as [32, 128], or a list of shapes")
     if any(isinstance(item, list) for item in value):
-        found: tuple[Shape, ...] = CONVERTER.structure(value, tuple[tuple[Count, ...], ...])
+        found: tuple[entries.Shape, ...] = CONVERTER.structure(value, tuple[tuple[Count, ...], ...])
         return found
     return (CONVERTER.structure(value, tuple[Count, ...]),)
 
@@ -69,11 +59,11 @@ class Input:
     entry of an operator says.
     """
 
-    shapes: Annotated[tuple[Shape, ...], Parsed(_shapes)] = attrs.field(alias="shape")
-    dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES))] | None = attrs.field(
+    shapes: Annotated[tuple[entries.Shape, ...], Parsed(_shapes)] = attrs.field(alias="shape")
+    dtypes: Annotated[Several[_Dtype], Check(len, one_of(entries.DTYPES))] | None = attrs.field(
         default=None, alias="dtype"
     )
-    distribution: Drawn | None = None
+    distribution: entries.Drawn | None = None
     requires_grad: bool | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -81,9 +71,9 @@ class Input:
         if self.distribution is not None and self.distribution.of:
             expected = "integers: [low, high]; index_of works only for operators"
             raise Mismatch(expected, at=("distribution",))
-        can = {*FLOATS, *COMPLEX}.issuperset(self.dtypes or ())
+        can = set(entries.WITH_GRADIENTS).issuperset(self.dtypes or ())
         if self.requires_grad and not can:
-            expected = f"false: only {', '.join((*FLOATS, *COMPLEX))} have gradients"
+            expected = f"false: only {', '.join(entries.WITH_GRADIENTS)} have gradients"
             raise Mismatch(expected, at=("requires_grad",))
 
 
@@ -165,8 +155,8 @@ class Entry:
     operator: Text | None = None
     signature: Text | None = None
     torchscript: bool = False
-    compiled: CompileOptions = False
-    exported: ExportOptions = False
+    compiled: entries.CompileOptions = False
+    exported: entries.ExportOptions = False
     autograd: bool = False
     gradient: Text | None = None
     num_threads: Annotated[
@@ -264,7 +254,7 @@ class File:
     name: Text = ""
     builds: Builds = ()
     timeout: Annotated[float, Parsed(seconds_of)] | None = None
-    seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
+    seed: Annotated[int, Bounds(0, entries.LARGEST_SEED)] = 0
     reporters: Annotated[Reporters, Parsed(_reporters)] = Reporters()
 
     def __attrs_post_init__(self) -> None:

@@ -9,12 +9,7 @@ from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.sources.inputs import ModelSource
-from instruction_counts.sources.models.layers import (
-    LayerInput,
-    ModelLayer,
-    ModelTrace,
-    Result,
-)
+from instruction_counts.sources.models.layers import LayerInput, ModelLayer, ModelTrace, Result
 from tests.builders import counted
 from tests.fakes import make_record
 

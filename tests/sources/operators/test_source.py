@@ -8,11 +8,7 @@ from instruction_counts.core.expand import materialize
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry, Tensor
-from instruction_counts.sources.operators.source import (
-    definitions_of,
-    operators,
-    selected,
-)
+from instruction_counts.sources.operators.source import definitions_of, operators, selected
 from tests.sources.operators.made import entry
 
 ENTRIES = tuple(
