@@ -7,6 +7,7 @@ Everything is validated when it is constructed, and a mistake raises
 `core.errors.DefinitionError` naming the field, what it holds and what it should hold.
 """
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
@@ -87,13 +88,9 @@ class TimerArgs:
     global_setup: str = attrs.field(default="", converter=checks.dedented)
     num_threads: int | tuple[int, ...] = 1
     language: Language = Language.PYTHON
-    metadata: Mapping[str, Any] = attrs.field(
-        default=None, converter=checks.checked_metadata, eq=False
-    )
+    metadata: Mapping[str, Any] = attrs.field(default=None, converter=checks.json_copy, eq=False)
     subject: Subject | None = attrs.field(default=None, converter=checks.checked_subject)
-    expected: tuple[ExpectedTensor, ...] = attrs.field(
-        default=(), converter=checks.checked_expected
-    )
+    expected: tuple[ExpectedTensor, ...] = attrs.field(default=(), converter=checks.expectations)
     kind: str = WARM_LOOP
     """How it is counted, as `instruction_counts.engines.kinds` has it."""
     device: str | None = attrs.field(default=None, converter=checks.checked_device)
@@ -185,13 +182,9 @@ class GroupedBenchmark:
     py_model_setup: str | None = None
     cpp_model_setup: str | None = None
     gradient: str | None = None
-    metadata: Mapping[str, Any] = attrs.field(
-        default=None, converter=checks.checked_metadata, eq=False
-    )
+    metadata: Mapping[str, Any] = attrs.field(default=None, converter=checks.json_copy, eq=False)
     subject: Subject | None = attrs.field(default=None, converter=checks.checked_subject)
-    expected: tuple[ExpectedTensor, ...] = attrs.field(
-        default=(), converter=checks.checked_expected
-    )
+    expected: tuple[ExpectedTensor, ...] = attrs.field(default=(), converter=checks.expectations)
 
     def on(self, device: str | None) -> "GroupedBenchmark":
         """The group on one of its devices, of which its code knows the name."""
@@ -215,6 +208,20 @@ class GroupedBenchmark:
     def model(self, language: Language) -> str | None:
         """The setup that makes ``model`` in a language, where one is called."""
         return self.cpp_model_setup if language is Language.CPP else self.py_model_setup
+
+    @property
+    def needed_signature(self) -> Signature:
+        """The signature, where a runtime beside eager or a backward pass is asked for."""
+        assert self.signature is not None, "checked when the group was made"
+        return self.signature
+
+    @property
+    def python_function(self) -> str:
+        """The Python statement as a function ``f`` of the arguments, which returns the output."""
+        signature = self.needed_signature
+        returned = "" if signature.output is None else f"\nreturn {signature.output}"
+        body = textwrap.indent(f"{self.py_fwd_stmt}{returned}", " " * 4)
+        return f"def f({', '.join(signature.args)}):\n{body}\n"
 
     @classmethod
     def init_from_stmts(

@@ -87,8 +87,8 @@ def checked_gradient(gradient: str | None, autograd: bool) -> str | None:
     return gradient
 
 
-def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A copy as JSON would give it back; nothing is as good as an empty one."""
+def json_copy(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A copy of metadata as JSON would give it back; None is as good as none."""
     if metadata is None:
         return {}
     if isinstance(metadata, Mapping) and all(isinstance(name, str) for name in metadata):
@@ -151,9 +151,9 @@ def checked_runtimes(field: str, source: str | None, options: Mapping[str, Any])
     first = (name for name in _VERBS if options.get(name, False) is not False)
     asked = tuple(dict.fromkeys((*first, *runtimes)))
     what = "model" if "model" in field else "statement"
-    for runtime in asked if source is None else ():
-        if verb := _VERBS.get(runtime):
-            raise DefinitionError(field, "nothing", f"a Python {what} to {verb}")
+    for runtime in asked:
+        if source is None and runtime in _VERBS:
+            raise DefinitionError(field, "nothing", f"a Python {what} to {_VERBS[runtime]}")
     return asked
 
 
@@ -225,7 +225,7 @@ def checked_subject(subject: Subject | None) -> Subject | None:
     return subject
 
 
-def checked_expected(expected: tuple[ExpectedTensor, ...]) -> tuple[ExpectedTensor, ...]:
+def expectations(expected: tuple[ExpectedTensor, ...]) -> tuple[ExpectedTensor, ...]:
     """What is computed, each tensor once."""
     are_known = _fits(expected, tuple[ExpectedTensor, ...])
     require("expected", expected, are_known, "a tuple of ExpectedTensor")

@@ -13,17 +13,10 @@ import attrs
 from instruction_counts.core.api import GroupedBenchmark, TimerArgs, on_device
 from instruction_counts.core.checks import thread_counts
 from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.labels import AutogradMode, AutoLabels, Label, Language, RuntimeMode
 from instruction_counts.core.runtimes import Runtime, asked_for
 from instruction_counts.core.signature import with_backward
-from instruction_counts.core.types import (
-    AutogradMode,
-    AutoLabels,
-    Case,
-    FlatDefinition,
-    Label,
-    Language,
-    RuntimeMode,
-)
+from instruction_counts.core.types import Case, FlatDefinition
 
 
 def materialize(benchmarks: Mapping[Label, GroupedBenchmark | TimerArgs]) -> FlatDefinition:
@@ -113,9 +106,9 @@ def _stmt(
     stmt = runtime.stmt(group, language)
     if autograd is AutogradMode.FORWARD:
         return stmt
-    assert group.signature is not None, "checked when the group was made"
-    assert group.signature.output is not None, "checked when the group was made"
-    tensor = runtime.tensor(group.signature.output, language)
+    output = group.needed_signature.output
+    assert output is not None, "checked when the group was made"
+    tensor = runtime.tensor(output, language)
     return with_backward(stmt, tensor, language, group.gradient or "")
 
 

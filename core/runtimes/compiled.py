@@ -3,7 +3,7 @@
 import attrs
 
 from instruction_counts.core.labels import Language
-from instruction_counts.core.runtimes.runtime import Grouped, Runtime, function_of, signature_of
+from instruction_counts.core.runtimes.runtime import Grouped, Runtime
 from instruction_counts.core.signature import call
 
 OPTIONS: dict[str, tuple[type, ...]] = {
@@ -27,7 +27,7 @@ class Compiled(Runtime):
 
     def stmt(self, group: Grouped, language: Language) -> str:
         """The call of ``compiled``."""
-        return call("compiled", signature_of(group), language)
+        return call("compiled", group.needed_signature, language)
 
     def setup(self, group: Grouped, language: Language) -> str:
         """The module, or the statement as a function ``f`` of the arguments, as ``compiled``."""
@@ -35,4 +35,4 @@ class Compiled(Runtime):
         model = group.model(language)
         if model is not None:
             return f"{model}\n\ncompiled = torch.compile(model{options})"
-        return f"{function_of(group)}\ncompiled = torch.compile(f{options})"
+        return f"{group.python_function}\ncompiled = torch.compile(f{options})"

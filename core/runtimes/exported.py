@@ -3,14 +3,7 @@
 import attrs
 
 from instruction_counts.core.labels import Language
-from instruction_counts.core.runtimes.runtime import (
-    ARTEFACT_PATH,
-    Artefact,
-    Grouped,
-    Runtime,
-    function_of,
-    signature_of,
-)
+from instruction_counts.core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from instruction_counts.core.signature import assign, call
 
 _HEADER = "torch/csrc/inductor/aoti_package/model_package_loader.h"
@@ -88,7 +81,7 @@ class Exported(Runtime):
 
     def stmt(self, group: Grouped, language: Language) -> str:
         """The call of ``exported``."""
-        signature = signature_of(group)
+        signature = group.needed_signature
         if language is Language.PYTHON:
             return call("exported", signature)
         args = ", ".join(signature.args)
@@ -107,8 +100,8 @@ class Exported(Runtime):
 
     def artefact_source(self, group: Grouped) -> str:
         """The program, its inputs, and for each of these the sizes that vary."""
-        signature, model = signature_of(group), group.model(Language.PYTHON)
-        made, name = (function_of(group), "f") if model is None else (f"{model}\n", "model")
+        signature, model = group.needed_signature, group.model(Language.PYTHON)
+        made, name = (group.python_function, "f") if model is None else (f"{model}\n", "model")
         inputs = "".join(f"{arg}, " for arg in signature.args).rstrip()
         varying = {arg: tuple(group.dynamic_shapes.get(arg, ())) for arg in signature.args}
         return (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
 from instruction_counts.core.labels import Language, RuntimeMode
-from instruction_counts.core.signature import Signature
 
 if TYPE_CHECKING:  # which is made of runtimes
     from instruction_counts.core.api import GroupedBenchmark
@@ -86,17 +84,3 @@ class Runtime:
         """The tensor that ``output``, as the statement leaves it, holds."""
         del language
         return output
-
-
-def signature_of(group: Grouped) -> Signature:
-    """The signature of a group that asks for a runtime beside eager."""
-    assert group.signature is not None, "checked when the group was made"
-    return group.signature
-
-
-def function_of(group: Grouped) -> str:
-    """The Python statement as a function ``f`` of the arguments, which returns the output."""
-    signature = signature_of(group)
-    returned = "" if signature.output is None else f"\nreturn {signature.output}"
-    body = textwrap.indent(f"{group.stmt(Language.PYTHON)}{returned}", " " * 4)
-    return f"def f({', '.join(signature.args)}):\n{body}\n"

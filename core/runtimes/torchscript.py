@@ -5,14 +5,7 @@ import ast
 import attrs
 
 from instruction_counts.core.labels import Language
-from instruction_counts.core.runtimes.runtime import (
-    ARTEFACT_PATH,
-    Artefact,
-    Grouped,
-    Runtime,
-    function_of,
-    signature_of,
-)
+from instruction_counts.core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from instruction_counts.core.signature import Signature, assign, call
 
 CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
@@ -48,7 +41,7 @@ class TorchScript(Runtime):
 
     def stmt(self, group: Grouped, language: Language) -> str:
         """The call of ``jit_model``."""
-        signature = signature_of(group)
+        signature = group.needed_signature
         if language is Language.PYTHON:
             return call("jit_model", signature)
         return (
@@ -58,7 +51,7 @@ class TorchScript(Runtime):
 
     def setup(self, group: Grouped, language: Language) -> str:
         """Load the scripted model as ``jit_model``, and warm it up."""
-        signature = signature_of(group)
+        signature = group.needed_signature
         if language is Language.PYTHON:
             return _PY_LOAD.format(args=", ".join(signature.args))
         return _CPP_LOAD.format(inputs=_ivalues(signature))
@@ -73,7 +66,7 @@ class TorchScript(Runtime):
         model = group.model(Language.PYTHON)
         if model is not None:
             return f"import torch\n\n{setup}\n{model}\n\njit_model = torch.jit.script(model)\n"
-        function = f"{_imports(setup)}{function_of(group)}"
+        function = f"{_imports(setup)}{group.python_function}"
         return f"import torch\n\n{function}\njit_model = torch.jit.script(f)\n"
 
     def tensor(self, output: str, language: Language) -> str:
