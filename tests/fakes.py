@@ -13,14 +13,8 @@ from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli.output import Destination, Exporter
 from instruction_counts.core.api import TimerArgs
-from instruction_counts.core.types import (
-    AutogradMode,
-    AutoLabels,
-    Case,
-    Label,
-    Language,
-    RuntimeMode,
-)
+from instruction_counts.core.labels import AutogradMode, AutoLabels, Label, Language, RuntimeMode
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build, Fingerprint
 from instruction_counts.domain.outcomes import (
     Failure,
