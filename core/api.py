@@ -233,13 +233,9 @@ class GroupedBenchmark:
         **options: Unpack[Options],
     ) -> "GroupedBenchmark":
         """A cluster from free-form statements; either language may be missing."""
-        known = ("py_stmt", "cpp_stmt", *_COMMON)
-        checks.check_arguments_of("GroupedStmts", options, known)
-        py_stmt, cpp_stmt = checks.code("py_stmt", py_stmt), checks.code("cpp_stmt", cpp_stmt)
-        if py_stmt is None and cpp_stmt is None:
-            raise DefinitionError("py_stmt", "no statement in either language", "at least one")
+        given = {"py_stmt": py_stmt, "cpp_stmt": cpp_stmt}
+        py_stmt, cpp_stmt, made = _checked("GroupedStmts", given, setup, signature, options)
         checks.check_whole("py_stmt", py_stmt or "")
-        made = _checked("py_stmt", py_stmt, setup, signature, options)
         output = made["signature"] and made["signature"].output
         # Only the Python statement is scripted; both are followed by the backward pass.
         if output and (made["runtimes"] or made["autograd"]):
@@ -258,28 +254,17 @@ class GroupedBenchmark:
         **options: Unpack[Options],
     ) -> "GroupedBenchmark":
         """A cluster from modules: the model setup defines ``model``, which is then called."""
-        known = ("py_model_setup", "cpp_model_setup", *_COMMON)
-        checks.check_arguments_of("GroupedModules", options, known)
-        models = [
-            checks.code("py_model_setup", py_model_setup),
-            checks.code("cpp_model_setup", cpp_model_setup),
-        ]
-        if models == [None, None]:
-            raise DefinitionError("py_model_setup", "no model in either language", "at least one")
-        made = _checked("py_model_setup", models[0], setup, signature, options)
+        given = {"py_model_setup": py_model_setup, "cpp_model_setup": cpp_model_setup}
+        py, cpp, made = _checked("GroupedModules", given, setup, signature, options)
         if signature is None:
             raise DefinitionError(
                 "signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'
             )
-        checks.check_names("py_model_setup", models[0], "model")
-        checks.check_names("cpp_model_setup", models[1], "model")
-        python, cpp = (
-            None if model is None else call(function, made["signature"], language)
-            for language, function, model in zip(
-                Language, ("model", "model->forward"), models, strict=True
-            )
-        )
-        return cls(python, cpp, **made, py_model_setup=models[0], cpp_model_setup=models[1])
+        checks.check_names("py_model_setup", py, "model")
+        checks.check_names("cpp_model_setup", cpp, "model")
+        py_stmt = None if py is None else call("model", made["signature"])
+        cpp_stmt = None if cpp is None else call("model->forward", made["signature"], Language.CPP)
+        return cls(py_stmt, cpp_stmt, **made, py_model_setup=py, cpp_model_setup=cpp)
 
     @classmethod
     def init_from_variants(
@@ -341,19 +326,29 @@ def on_device(setup: str, device: str, language: Language) -> str:
 
 
 def _checked(
-    field: str, source: str | None, setup: GroupedSetup, signature: str | None, options: Options
-) -> dict[str, Any]:
-    """What statements and modules have in common; ``source`` is what is scripted."""
+    constructor: str,
+    given: Mapping[str, str | None],
+    setup: GroupedSetup,
+    signature: str | None,
+    options: Options,
+) -> tuple[str | None, str | None, dict[str, Any]]:
+    """The ``given`` code in Python and in C++, and what statements and modules have in common."""
+    checks.check_arguments_of(constructor, options, (*given, *_COMMON))
+    field, _ = given
+    python, cpp = (checks.code(name, text) for name, text in given.items())
+    if python is None and cpp is None:
+        found = f"no {'model' if 'model' in field else 'statement'} in either language"
+        raise DefinitionError(field, found, "at least one")
     torchscript, autograd = options.get("torchscript", False), options.get("autograd", False)
     compile_options = checks.checked_compile_options(options.get("compiled", False))
     dynamic_shapes = checks.checked_dynamic_shapes(options.get("exported", False))
     require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
-    runtimes = checks.checked_runtimes(field, source, options)
+    runtimes = checks.checked_runtimes(field, python, options)
     parsed = checks.parse_modes(signature, runtimes, autograd)
     checks.check_arguments(dynamic_shapes, parsed)
     hint = " (its .value)" if hasattr(setup, "value") else ""
     require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
-    return {
+    made = {
         "setup": setup,
         "signature": parsed,
         "runtimes": runtimes,
@@ -367,3 +362,4 @@ def _checked(
         "subject": options.get("subject"),
         "expected": options.get("expected", ()),
     }
+    return python, cpp, made
