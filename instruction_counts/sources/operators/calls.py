@@ -98,16 +98,12 @@ def calls(entry: OperatorEntry, overrides: Overrides) -> Iterator[Call]:
         UsageError: an input is named that the entry has not, or has too few dimensions for what
             is an index into it.
     """
-    if overrides.inputs:
-        asked = [
-            (
-                entry.usual_variant,
-                ", ".join(f"{name}={list(shape)}" for name, shape in at.items()),
-                at,
-            )
-            for at in overrides.inputs
-        ]
-    else:
+    usual = entry.usual_variant
+    asked = [
+        (usual, ", ".join(f"{name}={list(shape)}" for name, shape in shapes.items()), shapes)
+        for shapes in overrides.inputs
+    ]
+    if not asked:
         asked = [(name, name, {}) for name in entry.variants if name in overrides.variants]
     for dtype in (overrides.dtypes if entry.follows_dtype else ()) or ("",):
         for variant, label, shapes in asked:

@@ -93,11 +93,6 @@ def _drawn(value: Value, *, is_cpp: bool, moved: bool) -> str:
     is_wide = value.dtype in {"float32", "float64", *COMPLEX}
     distribution, sizes = value.distribution, ", ".join(map(str, value.shape))
     cpp_shape = f"{{{sizes}}}" if sizes else "at::IntArrayRef()"
-    low, high = (
-        (int(distribution.low), int(distribution.high))
-        if distribution.name == "integers"
-        else (distribution.low, distribution.high)
-    )
     text = (_DRAWN_IN_CPP if is_cpp else _DRAWN)[distribution.name].format(
         name=value.name,
         shape=cpp_shape if is_cpp else f"[{sizes}]",
@@ -107,9 +102,9 @@ def _drawn(value: Value, *, is_cpp: bool, moved: bool) -> str:
         kind=kind,
         drawn=kind if is_wide else "",
         cast="" if is_wide else f".to({dtype})",
-        low=low,
-        high=high,
-        width=high - low,
+        low=distribution.low,
+        high=distribution.high,
+        width=distribution.high - distribution.low,
         long=", torch::kInt64" if is_cpp else "",
         integral="" if value.dtype == "int64" else f".to({dtype})",
     )
