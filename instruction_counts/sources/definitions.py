@@ -103,22 +103,21 @@ def _taken_out() -> dict[str, ModuleType]:
 
 def _run(name: str) -> ModuleType:
     is_file = name.endswith(".py") or "/" in name
-    streams = sys.stdout, sys.stderr  # which this program still needs, whatever the file does
-    sys.stdout = sys.stderr  # what it prints is no part of a result
-    try:
-        return _run_file(Path(name)) if is_file else importlib.import_module(name)
-    except (DefinitionError, UsageError, KeyboardInterrupt):
-        raise
-    except ModuleNotFoundError as error:
-        if not is_file and f"{name}.".startswith(f"{error.name}."):
-            raise UsageError(
-                f'--definitions: no module named "{name}"', "Name a module, or a file by path."
-            ) from None
-        raise _cannot_run(name, error) from error
-    except BaseException as error:  # a definition file may fail in any way
-        raise _cannot_run(name, error) from error
-    finally:
-        sys.stdout, sys.stderr = streams
+    # What it prints is no part of a result, and this program still needs both streams afterwards.
+    with contextlib.redirect_stdout(sys.stderr), contextlib.redirect_stderr(sys.stderr):
+        try:
+            return _run_file(Path(name)) if is_file else importlib.import_module(name)
+        except (DefinitionError, UsageError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a definition file may fail in any way
+            absent = error.name if isinstance(error, ModuleNotFoundError) else None
+            if absent and not is_file and f"{name}.".startswith(f"{absent}."):
+                raise UsageError(
+                    f'--definitions: no module named "{name}"', "Name a module, or a file by path."
+                ) from None
+            text = error.msg if isinstance(error, SyntaxError) else str(error)
+            problem = f"{_place_of(name, error)}: {type(error).__name__}: {text}"
+            raise DataError(problem, _FIX) from error
 
 
 def _run_file(path: Path) -> ModuleType:
@@ -144,11 +143,6 @@ def _run_file(path: Path) -> ModuleType:
             if str(Path(getattr(sys.modules[name], "__file__", None) or "").parent) == folder:
                 del sys.modules[name]
     return module
-
-
-def _cannot_run(name: str, error: BaseException) -> DataError:
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return DataError(f"{_place_of(name, error)}: {type(error).__name__}: {text}", _FIX)
 
 
 def _place_of(name: str, error: BaseException) -> str:
