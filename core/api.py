@@ -345,7 +345,10 @@ def _checked(
     require("torchscript", torchscript, isinstance(torchscript, bool), "True or False")
     runtimes = checks.checked_runtimes(field, python, options)
     parsed = checks.parse_modes(signature, runtimes, autograd)
-    checks.check_arguments(dynamic_shapes, parsed)
+    args = parsed.args if parsed else ()
+    expected = f"an argument of the signature: {', '.join(args) or 'it has none'}"
+    for name in dynamic_shapes:
+        require("exported", name, name in args, expected)
     hint = " (its .value)" if hasattr(setup, "value") else ""
     require("setup", setup, isinstance(setup, GroupedSetup), f"a GroupedSetup{hint}")
     made = {

@@ -122,14 +122,6 @@ def checked_dynamic_shapes(exported: bool | Mapping[str, Any]) -> dict[str, tupl
     return {str(name): tuple(sizes) for name, sizes in shapes.items()}
 
 
-def check_arguments(shapes: Mapping[str, Any], signature: Signature | None) -> None:
-    """Refuse dimensions of what the signature does not name."""
-    known = () if signature is None else signature.args
-    for name in shapes:
-        expected = f"an argument of the signature: {', '.join(known) or 'it has none'}"
-        require("exported", name, name in known, expected)
-
-
 def _are_dimensions(sizes: object) -> bool:
     return isinstance(sizes, list | tuple) and all(
         type(size) is int and size >= 0 for size in sizes
