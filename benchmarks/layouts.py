@@ -21,7 +21,7 @@ from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.verification import recount
+from instruction_counts.session.comparing import recount
 
 SETS = {"the foreign set": foreign.BENCHMARKS, "the suite": standard.BENCHMARKS}
 DRAWING = ("Random", "dropout, training")

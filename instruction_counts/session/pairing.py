@@ -4,7 +4,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 
 import attrs
 
@@ -15,9 +14,7 @@ from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.paired import SERVERS
 from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Finished
-from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.devices import is_on_cuda
-from instruction_counts.session.measuring import carried_out
+from instruction_counts.session.builds import BuildRunner, is_on_cuda
 
 
 def timed_in_turns(
@@ -46,11 +43,7 @@ def timed_in_turns(
     found: list[Finished] = []
     interrupted, begin = False, time.monotonic()
     try:
-        with (
-            runner.lanes() as lanes,
-            closing(carried_out(orders, lanes, runner.observer, budget_s, at_once=1)) as events,
-        ):
-            found.extend(events)
+        found.extend(runner.carried_out(orders, budget_s=budget_s, at_once=1))
         left_s = None if budget_s is None else max(0.0, budget_s - (time.monotonic() - begin))
         confirm(runner, found, left_s)
     except KeyboardInterrupt:
@@ -78,17 +71,13 @@ def confirm(runner: BuildRunner, found: list[Finished], budget_s: float | None =
         runner.observer.note(f"Timing {number} again, in fresh servers ({layout} of {SERVERS})")
         orders = [found[place].order for place in places.values()]
         left_s = None if budget_s is None else max(0.0, end - time.monotonic())
-        with (
-            runner.lanes(layout=layout) as lanes,
-            closing(carried_out(orders, lanes, runner.observer, left_s, at_once=1)) as events,
-        ):
-            for done in events:
-                place = places[id(done.order)]
-                before, now = found[place].outcome.paired, done.outcome.paired
-                if before is not None and now is not None:
-                    paired = attrs.evolve(before, again=(*before.again, now.ratios))
-                    outcome = attrs.evolve(found[place].outcome, paired=paired)
-                    found[place] = Finished(done.order, outcome)
+        for done in runner.carried_out(orders, layout=layout, budget_s=left_s, at_once=1):
+            place = places[id(done.order)]
+            before, now = found[place].outcome.paired, done.outcome.paired
+            if before is not None and now is not None:
+                paired = attrs.evolve(before, again=(*before.again, now.ratios))
+                outcome = attrs.evolve(found[place].outcome, paired=paired)
+                found[place] = Finished(done.order, outcome)
 
 
 def _is_ok(records: Mapping[CaseKey, Record], case: Case) -> bool:

@@ -16,10 +16,10 @@ from instruction_counts.session.comparing import (
     ComparisonRequest,
     compare_sides,
     measure_and_judge,
+    recount,
     verify,
 )
 from instruction_counts.session.sides import LazyStore
-from instruction_counts.session.verification import recount
 from tests.builders import counted, executing, side
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record
