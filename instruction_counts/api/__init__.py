@@ -206,7 +206,7 @@ def check(
         )
     if found.interrupted:
         raise KeyboardInterrupt
-    found.require_comparison()
+    found.gate.require_comparison()
     compared = as_kind(Comparison, found.comparison)
     return as_kind(Check, attrs.evolve(found, comparison=compared))
 

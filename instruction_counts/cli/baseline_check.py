@@ -102,7 +102,7 @@ def conclude(
         console.error(stored_run.interrupted_comparison(found, again, option))
         return ExitCode.INTERRUPTED
     outputs.write(document)
-    found.require_comparison()
+    found.gate.require_comparison()
     return exit_code(
         regression=found.gate.fails,
         failed_cases=found.gate.has_failed_cases,

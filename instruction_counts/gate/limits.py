@@ -193,7 +193,9 @@ class Gate:
         """Whether cases could not be compared because they failed themselves."""
         return bool(self.comparison.tally[Verdict.FAILED])
 
-    def require_comparison(self, remedy: str) -> None:
+    def require_comparison(
+        self, remedy: str = "Check a counted run of the same cases, or accept one."
+    ) -> None:
         """Refuse a comparison of nothing, which did not pass.
 
         Raises:

@@ -44,14 +44,6 @@ class Check(Compared):
         gate = apply_limits(compared.comparison, limits, fail_on, exceeded)
         return cls(**attrs.asdict(compared, recurse=False), gate=gate)
 
-    def require_comparison(self) -> None:
-        """Refuse a check of nothing, which did not pass.
-
-        Raises:
-            UsageError: no case was counted on both sides, with the same code.
-        """
-        self.gate.require_comparison("Check a counted run of the same cases, or accept one.")
-
 
 def check_side(
     asked: str | Side | Build,

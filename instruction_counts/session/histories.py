@@ -214,11 +214,9 @@ def neighbours(builds: Sequence[PublishedBuild]) -> dict[PublishedBuild, Publish
     for place, new in enumerate(builds):
         for base in () if new.is_repeated else reversed(builds[:place]):
             in_common = len(base.cases & new.cases)
-            if in_common and in_common >= _IN_COMMON * len(new.cases) and _comparable(base, new):
-                found[new] = base
-                break
+            if in_common and in_common >= _IN_COMMON * len(new.cases):
+                differing = disagreements(base.points[0], new.points[0])
+                if not any(fact.prevents for fact in differing):
+                    found[new] = base
+                    break
     return found
-
-
-def _comparable(base: PublishedBuild, new: PublishedBuild) -> bool:
-    return not any(found.prevents for found in disagreements(base.points[0], new.points[0]))
