@@ -1,8 +1,8 @@
 """Comparing two sides, each stored or measured now: measure, judge, and verify what differs."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
 
 import attrs
 
@@ -19,7 +19,7 @@ from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.outcomes import FunctionCosts, Outcome, Output
+from instruction_counts.domain.outcomes import FunctionCosts, Output
 from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Finished, Observer
@@ -151,14 +151,13 @@ def measure_and_judge(
         BuildError: an engine cannot start.
     """
     with runner.keeping() as kept:
-        orders, begin, budget_s = kept.orders(cases, skip=True), time.monotonic(), None
-        measured = kept.run(orders, time_budget_s=request.time_budget_s)
+        orders, budget_s = kept.orders(cases, skip=True), request.time_budget_s
+        end = math.inf if budget_s is None else time.monotonic() + budget_s
+        measured = kept.run(orders, time_budget_s=budget_s)
         sides: Mapping[str, Side] = measured.sides
         interrupted = measured.interrupted
         if in_turns and not interrupted:
-            if request.time_budget_s is not None:
-                budget_s = max(0.0, request.time_budget_s - (time.monotonic() - begin))
-            sides, interrupted = timed_in_turns(kept, cases, sides, budget_s)
+            sides, interrupted = timed_in_turns(kept, cases, sides, end)
         comparison = judge(sides)
         if (baseline is not None or len(kept.facts) == 2) and not interrupted:
             try:
@@ -180,8 +179,6 @@ def measure_and_judge(
 
 # Measuring suspects again: in several memory layouts of each build
 
-_Known = TypeVar("_Known")
-
 LAYOUTS_OF_A_SERVER = 3
 """In how many layouts a server that is there counts a suspect, unless more are asked for."""
 FRESH_SERVERS = 2
@@ -192,35 +189,18 @@ FRESH_SERVERS = 2
 class Recounted:
     """What was counted of cases in further layouts: for each build, one mapping for each layout."""
 
-    outcomes: Sequence[Sequence[Mapping[CaseKey, Outcome]]]
-
-    @property
-    def counts(self) -> list[list[dict[CaseKey, int]]]:
-        """What the cases cost; one that failed in a layout is not in it."""
-        return self._each(lambda of: None if of.instructions is None else of.instructions.per_run)
-
-    @property
-    def functions(self) -> list[list[dict[CaseKey, FunctionCosts]]]:
-        """What their functions cost, where that is known."""
-        return self._each(lambda of: of.functions)
-
-    def _each(self, of: Callable[[Outcome], _Known | None]) -> list[list[dict[CaseKey, _Known]]]:
-        return [
-            [
-                {key: known for key, found in layout.items() if (known := of(found)) is not None}
-                for layout in layouts
-            ]
-            for layouts in self.outcomes
-        ]
+    counts: list[list[dict[CaseKey, int]]]
+    """What the cases cost; one that failed in a layout is not in it."""
+    functions: list[list[dict[CaseKey, FunctionCosts]]]
+    """What their functions cost, where that is known."""
 
     def followed_by(self, other: "Recounted") -> "Recounted":
-        """These layouts, then those of ``other``; only cases that it has, too."""
-        keys = {key for layouts in other.outcomes for of in layouts for key in of}
+        """These layouts, then those of ``other``."""
+        counts = zip(self.counts, other.counts, strict=True)
+        functions = zip(self.functions, other.functions, strict=True)
         return Recounted(
-            [
-                [{key: of[key] for key in keys & {*of}} for of in (*before, *after)]
-                for before, after in zip(self.outcomes, other.outcomes, strict=True)
-            ]
+            [[*before, *after] for before, after in counts],
+            [[*before, *after] for before, after in functions],
         )
 
 
@@ -237,9 +217,9 @@ def recount(runner: BuildRunner, cases: Sequence[Case], layouts: int | None) -> 
     else:
         rounds = [range(layout, layout + 1) for layout in range(1, layouts + 1)]
     total = rounds[-1][-1]
-    found: dict[str, list[dict[CaseKey, Outcome]]] = {
-        name: [{} for _ in range(total)] for name in runner.names
-    }
+    counts: list[list[dict[CaseKey, int]]] = [[{} for _ in range(total)] for _ in runner.names]
+    functions: list[list[dict[CaseKey, FunctionCosts]]]
+    functions = [[{} for _ in range(total)] for _ in runner.names]
     for shared in rounds:
         which = f"layout {shared[0]} of {total} by fresh servers"
         if len(shared) > 1:
@@ -247,10 +227,13 @@ def recount(runner: BuildRunner, cases: Sequence[Case], layouts: int | None) -> 
         plural = "" if len(cases) == 1 else "s"
         runner.observer.note(f"Verifying {len(cases)} case{plural} in memory {which}")
         for done in _measure(runner, cases, shared, times=False):
-            order = done.order
-            if done.outcome.instructions is not None:
-                found[order.build.name][order.layout - 1][order.case.key] = done.outcome
-    return Recounted([*found.values()])
+            order, counted = done.order, done.outcome.instructions
+            place, layout = runner.names.index(order.build.name), order.layout - 1
+            if counted is not None:
+                counts[place][layout][order.case.key] = counted.per_run
+                if done.outcome.functions is not None:
+                    functions[place][layout][order.case.key] = done.outcome.functions
+    return Recounted(counts, functions)
 
 
 def outputs_of(runner: BuildRunner, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:

@@ -21,9 +21,9 @@ def timed_in_turns(
     runner: BuildRunner,
     cases: Sequence[Case],
     sides: Mapping[str, Side],
-    budget_s: float | None = None,
+    end: float = math.inf,
 ) -> tuple[Mapping[str, Side], bool]:
-    """Time the cases that both builds of ``runner`` can run, within a budget if there is one.
+    """Time the cases that both builds of ``runner`` can run, until ``end`` by the monotonic clock.
 
     Returns the sides with their times, and whether it was interrupted. Cases on CUDA, where a
     device runs on by itself, have none, nor those that run once: blocks of runs are compared.
@@ -41,11 +41,11 @@ def timed_in_turns(
     runner.observer.note(f"Timing {len(able):,} case{'' if len(able) == 1 else 's'} in turns")
     orders = [runner.settings.order(case, new, counts=False, beside=base) for case in able]
     found: list[Finished] = []
-    interrupted, begin = False, time.monotonic()
+    interrupted = False
     try:
-        found.extend(runner.carried_out(orders, budget_s=budget_s, at_once=1))
-        left_s = None if budget_s is None else max(0.0, budget_s - (time.monotonic() - begin))
-        confirm(runner, found, left_s)
+        left_s = max(0.0, end - time.monotonic())
+        found.extend(runner.carried_out(orders, budget_s=left_s, at_once=1))
+        confirm(runner, found, end)
     except KeyboardInterrupt:
         interrupted = True
     outcomes = {done.order.case.key: done.outcome for done in found}
@@ -53,12 +53,11 @@ def timed_in_turns(
     return {name: _with_times(runner, side, outcomes) for name, side in sides.items()}, interrupted
 
 
-def confirm(runner: BuildRunner, found: list[Finished], budget_s: float | None = None) -> None:
+def confirm(runner: BuildRunner, found: list[Finished], end: float = math.inf) -> None:
     """Time what is not far beyond the noise again, in fresh servers; what they say joins ``found``.
 
     What belongs to a server (where its memory lies) is drawn again in each.
     """
-    end = math.inf if budget_s is None else time.monotonic() + budget_s
     for layout in range(1, SERVERS + 1):
         places = {
             id(done.order): place
@@ -70,7 +69,7 @@ def confirm(runner: BuildRunner, found: list[Finished], budget_s: float | None =
         number = f"{len(places):,} case{'' if len(places) == 1 else 's'}"
         runner.observer.note(f"Timing {number} again, in fresh servers ({layout} of {SERVERS})")
         orders = [found[place].order for place in places.values()]
-        left_s = None if budget_s is None else max(0.0, end - time.monotonic())
+        left_s = max(0.0, end - time.monotonic())
         for done in runner.carried_out(orders, layout=layout, budget_s=left_s, at_once=1):
             place = places[id(done.order)]
             before, now = found[place].outcome.paired, done.outcome.paired

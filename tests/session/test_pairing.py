@@ -1,5 +1,6 @@
 """Times of two builds in turns, with fakes for the engines."""
 
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -47,14 +48,14 @@ def timed(
     runner: BuildRunner | None = None,
     observer: Remarks | None = None,
     engines: Mapping[str, FakeEngine] | None = None,
-    budget_s: float | None = None,
+    end: float = math.inf,
     cases: Sequence[Case] = CASES,
 ) -> tuple[Mapping[str, Side], bool]:
     """The sides of a run, with their times, and whether it was interrupted."""
     runner = attrs.evolve(runner or runner_of("base", "new"), observer=observer or Remarks())
     with fake_engines(engines or {"base": FakeEngine(), "new": FakeEngine()}, in_turns=in_turns):
         measured = runner.run(runner.orders(cases))
-        return timed_in_turns(runner, cases, measured.sides, budget_s)
+        return timed_in_turns(runner, cases, measured.sides, end)
 
 
 PAIR = Outcome(Status.OK, paired=PAIRED)
@@ -172,7 +173,7 @@ def test_what_cannot_be_timed_is_said_once_with_its_reason() -> None:
 def test_a_budget_that_is_spent_leaves_times_out() -> None:
     """Silently: what it skipped of the first measurement is said there."""
     observer = Remarks()
-    sides, interrupted = timed(answering(), observer=observer, budget_s=0.0)
+    sides, interrupted = timed(answering(), observer=observer, end=0.0)
 
     assert not interrupted
     assert [None] * 4 == pairs(sides)
