@@ -273,7 +273,8 @@ class Site:
             )
             for point in build.points
         ]
-        return _digest(build.title, build.started_at, build.engine, build.fingerprint, counts)
+        first = build.first
+        return _digest(build.title, first.started_at, first.engine, first.fingerprint, counts)
 
     def _pair(self, base: PublishedBuild, new: PublishedBuild) -> Document:
         """The comparison of two builds, with a link to the history of each case."""
@@ -294,13 +295,13 @@ class Site:
         return {
             "build": build.title,
             "build_page": page and f"{page}.html",
-            "torch": torch_of(build.fingerprint),
+            "torch": torch_of(build.first.fingerprint),
         }
 
     def _build_values(self, build: PublishedBuild) -> Values:
         return {
             **self._named(build),
-            "started_at": build.started_at,
+            "started_at": build.first.started_at,
             "cases": len(build.cases),
             "failed": sum(point.status.is_failure for point in build.points),
             "tally": {},
@@ -422,7 +423,8 @@ def _linked(section: Section, pages: dict[str, str]) -> Section:
 
 
 def _dated(build: PublishedBuild) -> str:
-    return f"{build.title} of {build.started_at[:10]}" if build.started_at else build.title
+    started_at = build.first.started_at
+    return f"{build.title} of {started_at[:10]}" if started_at else build.title
 
 
 def _moment(values: Values) -> tuple[str, int]:

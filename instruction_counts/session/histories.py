@@ -17,7 +17,7 @@ from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.sides import Side, disagreements, narrowed, side_of
 from instruction_counts.core.types import CaseKey
-from instruction_counts.domain.build import DEFAULT_NAME, Fingerprint, known_at_first
+from instruction_counts.domain.build import DEFAULT_NAME, known_at_first
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError, UsageError
@@ -123,19 +123,9 @@ class PublishedBuild:
         return f"run {self.run_id}{'' if self.name == DEFAULT_NAME else f', {self.name}'}"
 
     @property
-    def started_at(self) -> str:
-        """When the run began; empty where that is not known."""
-        return self.points[0].started_at
-
-    @property
-    def engine(self) -> str:
-        """Of the run."""
-        return self.points[0].engine
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """Of the build: that of each of its counts."""
-        return self.points[0].fingerprint
+    def first(self) -> StoredCount:
+        """Its first count: what that says of run and build, each of them says."""
+        return self.points[0]
 
     @functools.cached_property
     def cases(self) -> frozenset[CaseKey]:
@@ -215,7 +205,7 @@ def neighbours(builds: Sequence[PublishedBuild]) -> dict[PublishedBuild, Publish
         for base in () if new.is_repeated else reversed(builds[:place]):
             in_common = len(base.cases & new.cases)
             if in_common and in_common >= _IN_COMMON * len(new.cases):
-                differing = disagreements(base.points[0], new.points[0])
+                differing = disagreements(base.first, new.first)
                 if not any(fact.prevents for fact in differing):
                     found[new] = base
                     break
