@@ -15,7 +15,7 @@ from instruction_counts.analysis.verdicts.beside import (
     TimeChange,
     TimeVerdict,
 )
-from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.comparison import Comparison, SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.difference import (
     FAR_BEYOND,
     ON_COUNTS,
@@ -24,7 +24,6 @@ from instruction_counts.analysis.verdicts.difference import (
     Reason,
     Verdict,
 )
-from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.metrics import CYCLES, OF_CYCLES, metrics

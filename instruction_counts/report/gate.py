@@ -6,8 +6,8 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.models import Models
+from instruction_counts.analysis.verdicts.comparison import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
-from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import fact_name
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.metrics import ALLOCATIONS

@@ -5,7 +5,7 @@ from fractions import Fraction
 import attrs
 import pytest
 
-from instruction_counts.analysis.verdicts.shared_causes import shared_causes
+from instruction_counts.analysis.verdicts.comparison import shared_causes
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.report.causes import of_case, tables, text
 from tests.builders import LONGER_FORWARD, difference

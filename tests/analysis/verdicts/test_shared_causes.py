@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.difference import Difference, Verdict
-from instruction_counts.analysis.verdicts.shared_causes import (
+from instruction_counts.analysis.verdicts.comparison import (
     SharedCauses,
     is_changed,
     shared_causes,
 )
+from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.domain.causes import Cause, CauseKind
 from tests.builders import LONGER_FORWARD, difference
 
