@@ -144,14 +144,12 @@ def watch(
         published: tuple[str, ...] | None = None
         while True:
             seen = looking.state.seen
-            try:
+            with until_next_look(BuildError, observer, every_s):
                 found = looking.look(listed(request.list_command))
-            except BuildError as error:
-                if every_s is None:
-                    raise
-                observer.error(error.text(program_name()))
             if looking.state.bases and published != looking.state.seen:
-                published = publish_seen(publish, looking.state, observer, every_s)
+                with until_next_look(UsageError, observer, every_s):
+                    publish()
+                    published = looking.state.seen
             if every_s is None:
                 if looking.state.seen == seen:
                     observer.note("There is no new build.")
@@ -159,22 +157,17 @@ def watch(
             time.sleep(every_s)
 
 
-def publish_seen(
-    publish: Callable[[], None], state: State, observer: Observer, every_s: float | None
-) -> tuple[str, ...] | None:
-    """The builds that are published now; None where that failed, and will be tried again.
-
-    Raises:
-        UsageError: it failed, and there is no next look.
-    """
+@contextlib.contextmanager
+def until_next_look(
+    kind: type[UsageError], observer: Observer, every_s: float | None
+) -> Iterator[None]:
+    """Report an error and go on; where there is no next look, it is raised."""
     try:
-        publish()
-    except UsageError as error:
+        yield
+    except kind as error:
         if every_s is None:
             raise
         observer.error(error.text(program_name()))
-        return None
-    return state.seen
 
 
 @attrs.define

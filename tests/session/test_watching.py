@@ -21,6 +21,7 @@ from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.history import found_step
+from instruction_counts.session import watching
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.measuring import MeasuredRun
@@ -32,13 +33,12 @@ from instruction_counts.session.watching import (
     Step,
     WatchRequest,
     held,
-    publish_seen,
     read_state,
     state_file_of,
     write_state,
 )
 from instruction_counts.storage.store import Store
-from tests.builders import cpp, side
+from tests.builders import cpp, key, side
 from tests.fakes import make_record
 from tests.history.made import outcome_of
 from tests.session.fakes import Remarks
@@ -494,16 +494,24 @@ def test_each_watch_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     assert [tmp_path / "instruction-counts"] * 3 == [file.parent for file in files]
 
 
-def test_a_site_that_cannot_be_written_is_tried_again(watch: Watch) -> None:
-    """At the next look; where there is none, it is an error."""
+def test_a_site_that_cannot_be_written_is_tried_again(watch: Watch, tmp_path: Path) -> None:
+    """At the next look, until it is written; where there is no next look, it is an error."""
     full = UsageError("the disk is full", "Make room.")
+    listing = f"echo >>{tmp_path}/looks; [ $(wc -l <{tmp_path}/looks) -lt 4 ] && echo b0 || echo b1"
+    request = WatchRequest(listing, None, ComparisonRequest(""), tmp_path / "state")
+    base = Base(SeenBuild("b0", "b0", "", 1), (key("a"),))
+    write_state(tmp_path / "state", State(request.name(watch.store), ("b0",), (base,)))
+    remarks, published = Remarks(), list[bool]()
+    given = request, watch.store, found_step, watch.steps.append, remarks
 
     def publish() -> None:
-        raise full
+        published.append(len(published) > 1)
+        if not published[-1]:
+            raise full
 
-    remarks = Remarks()
-    assert None is publish_seen(publish, watch.state, remarks, 60)
-    assert [str(full)] == remarks.errors
     with pytest.raises(UsageError, match="the disk is full"):
-        publish_seen(publish, watch.state, remarks, None)
-    assert watch.state.seen == publish_seen(lambda: None, watch.state, remarks, None)
+        watching.watch(*given, None, publish)
+    assert [] == remarks.errors
+    with pytest.raises(UsageError, match="is not NAME=PYTHON"):  # what the fourth look has
+        watching.watch(*given, 0.01, publish)
+    assert ([str(full)], [False, False, True]) == (remarks.errors, published)
