@@ -22,6 +22,7 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.report import operators as report
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators import catalogue
 from instruction_counts.sources.operators.calls import Overrides
@@ -102,7 +103,8 @@ def sizes(
     build = only_build(asked.builds, "sizes")
     with Store(asked.db) as store:
         found = measure_sizes(
-            *(operator, asked.how.selection, build, asked.how.settings, store, console),
+            *(operator, asked.how.selection),
+            lambda: BuildRunner.of([build], asked.how.settings, console, store),
             sizes=sizes_text or "",
             scale=inputs,
             overrides=overrides,

@@ -45,13 +45,7 @@ from instruction_counts.reading.structure import (
 
 FORMAT_VERSION = 1
 
-_MUST_AGREE = {
-    "C library",
-    "Python",
-    "compiler",
-    "implementation",
-    "instruction set of the counts",
-}
+_MUST_AGREE = {"C library", "Python", "compiler", "implementation", "instruction set of the counts"}
 """What changes counts without a change of torch, and so has to be allowed by hand."""
 
 

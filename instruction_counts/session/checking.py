@@ -157,11 +157,7 @@ def accept_run(
     known = [*side.records, *(before.cases if before else ())]
     require_matches(selection, known, side.shown_by)
     return accept(
-        before,
-        narrowed(side, selection),
-        selection,
-        prune=prune,
-        allow_different=allow_different,
+        before, narrowed(side, selection), selection, prune=prune, allow_different=allow_different
     )
 
 

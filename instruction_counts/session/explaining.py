@@ -107,8 +107,7 @@ def _costs(key: CaseKey, side: Side) -> FunctionCosts:
         )
     if outcome.instructions is None or outcome.functions is None:
         raise UsageError(
-            f"{key.title} was not counted in {side.title}",
-            "Measure it again, without --no-counts.",
+            f"{key.title} was not counted in {side.title}", "Measure it again, without --no-counts."
         )
     return outcome.functions
 

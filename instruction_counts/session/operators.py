@@ -1,22 +1,18 @@
 """One operator over a range of sizes."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Label
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.execution.events import Observer
-from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.sources.inputs import sizes_in
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.catalogue import Schemas, load_schemas
@@ -29,9 +25,6 @@ from instruction_counts.sources.operators.entries import (
 from instruction_counts.sources.operators.sizes import at_size, check_sizes, templates, usual_sizes
 from instruction_counts.sources.operators.source import definitions_of, selected
 from instruction_counts.system.cache import Cache
-
-if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
-    from instruction_counts.storage.store import Store
 
 
 @attrs.frozen
@@ -47,17 +40,14 @@ class MeasuredSizes:
 def measure_sizes(
     operator: str,
     modes: Selection,
-    build: Build,
-    settings: MeasurementSettings,
-    store: Store,
-    observer: Observer,
+    made: Callable[[], BuildRunner],
     *,
-    sizes: str = "",
-    scale: Sequence[str] = (),
-    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
-    file: Path | None = None,
+    sizes: str,
+    scale: Sequence[str],
+    overrides: Overrides,
+    file: Path | None,
 ) -> MeasuredSizes:
-    """Measure an operator at each size.
+    """Measure an operator at each size, by a runner that is ``made`` once these are known.
 
     ``modes`` are eager and forward where they do not say. ``sizes`` are a range or a list, and
     ``scale`` the shapes that grow, both as the options are written; empty is what the entry
@@ -72,15 +62,15 @@ def measure_sizes(
     stated = sizes_in(sizes) if sizes else () if scale else entry.sizes
     found = stated or usual_sizes(shapes)
     check_sizes(shapes, found)
-    observer.note(_shapes(shapes))
     modes = attrs.evolve(
         modes, runtimes=modes.runtimes or ("Eager",), autograds=modes.autograds or ("Forward",)
     )
     schemas = load_schemas(default_build(), Cache())
     by_size = over_sizes(entry, overrides, shapes, found, schemas, named=bool(scale))
-    made = {label: group for several in by_size.values() for label, group in several.items()}
-    runner = BuildRunner.of([build], settings, observer, store)
-    measured = runner.run(runner.orders(select(materialize(made), modes))).finished()
+    groups = {label: group for several in by_size.values() for label, group in several.items()}
+    cases, runner = select(materialize(groups), modes), made()
+    runner.observer.note(_shapes(shapes))
+    measured = runner.run(runner.orders(cases)).finished()
     size_of = {label: size for size, several in by_size.items() for label in several}
     return MeasuredSizes(entry, tuple(found), size_of, measured.run)
 

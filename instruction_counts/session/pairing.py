@@ -18,10 +18,7 @@ from instruction_counts.session.builds import BuildRunner, is_on_cuda
 
 
 def timed_in_turns(
-    runner: BuildRunner,
-    cases: Sequence[Case],
-    sides: Mapping[str, Side],
-    end: float = math.inf,
+    runner: BuildRunner, cases: Sequence[Case], sides: Mapping[str, Side], end: float = math.inf
 ) -> tuple[Mapping[str, Side], bool]:
     """Time the cases that both builds of ``runner`` can run, until ``end`` by the monotonic clock.
 

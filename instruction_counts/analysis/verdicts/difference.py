@@ -395,11 +395,7 @@ def noise_floor(
 
 
 def _without_counts(
-    base: Record | None,
-    new: Record | None,
-    output: OutputDifference | None,
-    *,
-    comparable: bool,
+    base: Record | None, new: Record | None, output: OutputDifference | None, *, comparable: bool
 ) -> tuple[Verdict, Reason] | None:
     """The verdict where counts do not decide; None where they do."""
     if base is None:
