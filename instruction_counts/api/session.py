@@ -153,7 +153,7 @@ class Session:
             UsageError: a variable cannot be passed on, or an option is wrong.
             BuildError: the build cannot be measured.
         """
-        return self._result(stmt, setup, globals, options, counts=True)
+        return self._result(_statement(stmt, setup, options), globals, counts=True)
 
     def time(
         self,
@@ -164,7 +164,7 @@ class Session:
         **options: Unpack[StatementOptions],
     ) -> Result:
         """Measure the wall time of an iteration, in seconds; otherwise as `count`."""
-        return self._result(stmt, setup, globals, options, counts=False)
+        return self._result(_statement(stmt, setup, options), globals, counts=False)
 
     def run(
         self,
@@ -239,16 +239,10 @@ class Session:
         return timed
 
     def _result(
-        self,
-        stmt: str,
-        setup: str,
-        values: Mapping[str, Any] | None,
-        options: StatementOptions,
-        *,
-        counts: bool,
+        self, asked: Statements, values: Mapping[str, Any] | None, *, counts: bool
     ) -> Result:
         settings = attrs.evolve(self.settings, counts=counts, times=not counts)
-        timed = self.statements(_statement(stmt, setup, **options), values, settings)
+        timed = self.statements(asked, values, settings)
         record = timed.statements[0].record
         if record.outcome.status is not Status.OK:
             failure = record.outcome.failure
@@ -300,21 +294,14 @@ class _Problems(Silent):
         self._observer.error(text)
 
 
-def _statement(
-    stmt: str,
-    setup: str,
-    *,
-    language: str = Language.PYTHON.option,
-    runtime: str = "",
-    backward: bool = False,
-    num_threads: int = 1,
-    **others: Any,
-) -> Statements:
+def _statement(stmt: str, setup: str, options: StatementOptions) -> Statements:
     if not (isinstance(stmt, str) and isinstance(setup, str)):
         raise UsageError("a statement and its setup are code", 'For example: count("x + y")')
-    if unknown := others.keys() - StatementOptions.__annotations__.keys():
+    if unknown := options.keys() - StatementOptions.__annotations__.keys():
         known = ", ".join(StatementOptions.__annotations__)
         raise UsageError(f'there is no option "{unknown.pop()}"', f"Choose from: {known}")
+    others: dict[str, Any] = {**options}
+    runtime, language = others.pop("runtime", ""), others.pop("language", Language.PYTHON.option)
     if runtime:
         mode_of("runtime", RuntimeMode, runtime)
     return Statements(
@@ -322,8 +309,8 @@ def _statement(
         is_cpp=mode_of("language", Language, language) == Language.CPP.value,
         setup=setup,
         runtimes=(runtime,) if runtime else (),
-        autograd=backward,
-        num_threads=(num_threads,),
+        autograd=others.pop("backward", False),
+        num_threads=(others.pop("num_threads", 1),),
         **others,
     )
 
