@@ -80,20 +80,17 @@ def count_of(point: StoredCount) -> Instructions:
     return point.instructions
 
 
-def _floor_of(point: StoredCount) -> int:
-    """The noise floor of a point that has a count, as `compare` uses it."""
-    counted = count_of(point)
-    noises = [] if point.noise is None else [point.noise]
-    return noise_floor(counted, counted, point.case.language, noises)[0]
-
-
 def _series(key: CaseKey, points: Sequence[StoredCount], min_effect: Effect) -> Series:
     groups = _groups([point for point in points if point.instructions is not None])
     segments: list[Segment] = []
     for group in groups:
-        counts = [count_of(point).per_run for point in group]
+        counts = [count_of(point) for point in group]
+        floors = [  # as `compare` uses them
+            noise_floor(count, count, key.language, [point.noise] if point.noise else [])[0]
+            for point, count in zip(group, counts, strict=True)
+        ]
         apart = tuple(_apart(segments[-1].points[-1], group[0])) if segments else ()
-        found = levels(counts, list(map(_floor_of, group)), min_effect)
+        found = levels([count.per_run for count in counts], floors, min_effect)
         segments.append(Segment(tuple(group), found, apart))
     uncounted = tuple(point for point in points if point.instructions is None)
     return Series(key, tuple(segments), uncounted)
