@@ -1,10 +1,11 @@
 """``watch``: each new build is measured, and each step is reported once."""
 
+import functools
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
 import click
 
 from instruction_counts.cli import console
@@ -22,37 +23,32 @@ from instruction_counts.storage.store import Store
 from instruction_counts.system.site_folder import check_site_folder
 
 
-@attrs.frozen
-class StepReporting:
-    """Reports each step as a line of JSON to files and to a command; the screen shows its text."""
+def report_step(step: Step, files: Sequence[Path], command: str | None) -> None:
+    """Report a step as a line of JSON to files and to a shell command; the screen shows its text.
 
-    files: tuple[Path, ...] = ()
-    """``-`` is standard output, which holds JSON alone then."""
-    command: str | None = None
-    """A shell command that gets the line on its standard input; what it prints goes to stderr."""
+    ``-`` is standard output, which holds JSON alone then. The command gets the line on its standard
+    input; what it prints goes to stderr. A file takes a step only once, so that this can be tried
+    again.
 
-    def report(self, step: Step) -> None:
-        """Report a step; a file takes it only once, so that this can be tried again.
-
-        Raises:
-            OSError, DataError: it could not be reported everywhere.
-        """
-        line = json.dumps({"text": step_text(step), **step}) + "\n"
-        for file in self.files:
-            if file != STDOUT:
-                with file.open("a+", encoding="utf-8", errors="replace") as stream:
-                    stream.seek(0)
-                    if f'"id": "{step["id"]}"' not in stream.read():
-                        stream.write(line)
-        if self.command is not None:
-            shell = ["/bin/bash", "-c", self.command]
-            done = subprocess.run(shell, input=line, stdout=2, text=True, check=False)
-            if done.returncode:
-                raise DataError(f"--on-step ends with {done.returncode}", f"Try it: {self.command}")
-        if STDOUT in self.files:
-            console.write(line)
-        else:
-            console.line(step_text(step))
+    Raises:
+        OSError, DataError: it could not be reported everywhere.
+    """
+    line = json.dumps({"text": step_text(step), **step}) + "\n"
+    for file in files:
+        if file != STDOUT:
+            with file.open("a+", encoding="utf-8", errors="replace") as stream:
+                stream.seek(0)
+                if f'"id": "{step["id"]}"' not in stream.read():
+                    stream.write(line)
+    if command is not None:
+        shell = ["/bin/bash", "-c", command]
+        done = subprocess.run(shell, input=line, stdout=2, text=True, check=False)
+        if done.returncode:
+            raise DataError(f"--on-step ends with {done.returncode}", f"Try it: {command}")
+    if STDOUT in files:
+        console.write(line)
+    else:
+        console.line(step_text(step))
 
 
 @click.command("watch", cls=Command)
@@ -111,6 +107,6 @@ def watch_command(
             if site is not None:
                 console.note(publish_to(site, store, published))
 
-        report = StepReporting(output, on_step).report
+        report = functools.partial(report_step, files=output, command=on_step)
         found = watch(request, store, found_step, report, console, every, publish)
     return exit_code(regression=bool(found))

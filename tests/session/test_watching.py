@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.cli.watch_command import StepReporting
+from instruction_counts.cli.watch_command import report_step
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
@@ -336,7 +336,8 @@ class Restarted(Watch):
         """Look at two builds that differ; the number of steps that were found."""
         path = self.folder / "state.json"
         builds = costing(1000, 2000)
-        usual = StepReporting((self.folder / "steps.jsonl",), self.command).report
+        files = (self.folder / "steps.jsonl",)
+        usual = functools.partial(report_step, files=files, command=self.command)
         self.state = read_state(path, "w")
         looking = self.looking(builds, report or usual)
         looking.save = functools.partial(write_state, path)
