@@ -162,13 +162,10 @@ def _with_causes(
 
 
 def case_document(
-    case: Values,
-    chart: Chart | None,
-    steps: Sequence[Values],
-    counts: Sequence[Values],
-    command: str,
+    case: Values, chart: Chart | None, counts: Sequence[Values], command: str
 ) -> Document:
-    """The history of a case; ``steps`` and ``counts`` are the newest first."""
+    """The history of a case; its steps and ``counts`` are the newest first."""
+    steps = case["steps"]
     changes = plural(len(steps), "step")
     latest = "never counted" if case["latest"] is None else f"latest: {case['latest']:,}"
     last = f", the last {relative(steps[0]['relative'])} in {steps[0]['build']}" if steps else ""
@@ -184,6 +181,7 @@ def case_document(
         ],
         notes=[Line("Instructions per iteration.", Role.DIM)],
         next_command=command,
+        data=case,
     )
 
 
@@ -309,7 +307,7 @@ class Site:
             "causes": [],
         }
 
-    def _case(self, series: Series) -> tuple[Values, list[Values], tuple[Page, ...]]:
+    def _case(self, series: Series) -> tuple[Values, list[Values], Iterator[Page]]:
         """What the overview says of a case, its steps, and its page."""
         said = {pair: self._said(*pair) for pair in pairs_at_steps(series)}
         data, title, page = series_data(series, said), series.key.title, self._cases[series.key]
@@ -332,15 +330,10 @@ class Site:
             "last_step": steps[0]["started_at"] if steps else "",
         }
         command = f"history {selector(series.key, self._keys)}"
-        text = compact({**values, **data, "steps": steps})
-        document = functools.partial(
-            case_document, values, chart_of(series), steps, counts, command
-        )
-        pages = (
-            (f"{page}.html", _digest(text, counts, command), _html(page, document)),
-            (f"{page}.json", _digest(text), lambda: text),
-        )
-        return values, steps, pages
+        shown = {**values, **data, "steps": steps}
+        document = functools.partial(case_document, shown, chart_of(series), counts, command)
+        made_of = _digest(compact(shown), counts, command)
+        return values, steps, _both(page, made_of, functools.cache(document))
 
     def _said(self, base: StoredCount, new: StoredCount) -> Sequence[str]:
         """The causes of a step in words; mostly the comparison of neighbours found them."""
@@ -382,12 +375,8 @@ class Site:
 
 def _both(page: str, made_of: str, document: Callable[[], Document]) -> Iterator[Page]:
     """A document as HTML and as JSON."""
-    yield f"{page}.html", made_of, _html(page, document)
+    yield f"{page}.html", made_of, lambda: html.site_page(document(), page)
     yield f"{page}.json", made_of, lambda: compact(document().data)
-
-
-def _html(page: str, document: Callable[[], Document]) -> Callable[[], str]:
-    return lambda: html.site_page(document(), page)
 
 
 def _summary_of(make: Callable[[], Document]) -> Values:
