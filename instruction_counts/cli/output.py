@@ -141,15 +141,14 @@ class Outputs:
             if destination.is_stdout:
                 destination.write(lambda: document, run)
 
-    def exporters(self, more: Iterable[Path] = ()) -> "dict[Path, Exporter]":
+    def exporters(self, more: Iterable[Path] = ()) -> "tuple[Exporter, ...]":
         """What writes a growing run to each of the files, and to ``more`` of them.
 
         Raises:
             UsageError: one of ``more`` cannot be written.
         """
         destinations = (*self.destinations, *map(Destination.of, more))
-        files = (destination for destination in destinations if not destination.is_stdout)
-        return {destination.path: Exporter(destination) for destination in files}
+        return tuple(Exporter(each) for each in destinations if not each.is_stdout)
 
     def say(self, text: str) -> None:
         """One line for people."""

@@ -74,8 +74,9 @@ def run_command(
     with Store(asked.db) as store:
         runner = BuildRunner.of(asked.builds, asked.how.settings, console, store)
         orders = runner.orders(cases, resources=resources or None)
-        files = exporters.values()
-        measured = runner.run(orders, files, done, asked.how.time_budget_s, callgrind_out, shard)
+        measured = runner.run(
+            orders, exporters, done, asked.how.time_budget_s, callgrind_out, shard
+        )
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, with_tables=on_screen)
         outputs.show(document, measured.run)

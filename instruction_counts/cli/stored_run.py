@@ -7,7 +7,7 @@ import datetime as dt
 import re
 import secrets
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,17 +38,18 @@ def result_files(specification: Specification | None) -> tuple[Path, ...]:
 
 def show_places(
     measured: MeasuredRun,
-    files: Mapping[Path, Exporter],
+    exporters: Sequence[Exporter],
     store: Store,
-    say: Callable[[str], None] = console.line,
+    say: Callable[[str], None],
 ) -> list[Path]:
     """Show where the run is; returns the files that hold it."""
-    written = [path for path, exporter in files.items() if exporter not in measured.unsaved]
+    places = {each.destination.path: each in measured.unsaved for each in exporters}
+    written = [path for path, is_lost in places.items() if not is_lost]
     for path in written:
         say(f"Saved: {path}")
     if measured.run_id is not None and measured.run.is_stored:
         say(saved(store, measured.run_id))
-        for path in files.keys() - set(written):
+        for path in places.keys() - written:
             again = _export(measured.run_id, path.name, store.option)
             console.error(f"Not saved: {path}. The run is stored: {again}")
     return written
