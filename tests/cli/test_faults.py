@@ -153,6 +153,15 @@ def homeless(folder: Path, args: Sequence[str]) -> Ended:
 
 
 TIMED = ["run", "--no-counts", "--engine=timer"]
+MOUNTED = {
+    FULL_SHM: r"No space left on device\n"
+    r"  Free some space there; for temporary files: df -h /tmp /dev/shm",
+    READ_ONLY_SHM: r"^locks need /dev/shm: Read-only file system\n"
+    r"  Mount it, and let this user write.*",
+    NOEXEC_TMP: r"^no library can be loaded from /tmp: .*\n  Set TMPDIR to a folder .*",
+    FULL_TMP: r"^No space left on device: /tmp/instruction-counts\..*\n.*df -h /tmp.*",
+}
+"""What is said after each of these scripts."""
 NO_PROCESS = (
     r".*(no further thread can be started|Resource temporarily unavailable).*\n"
     r"  Stop other processes, or raise the limit: ulimit -u; in a container, pids\.max"
@@ -162,30 +171,9 @@ NO_PROCESS = (
 @pytest.mark.parametrize(
     ("inject", "args", "said"),
     [
-        pytest.param(
-            after(FULL_SHM),
-            TIMED,
-            r"No space left on device\n"
-            r"  Free some space there; for temporary files: df -h /tmp /dev/shm",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            after(READ_ONLY_SHM),
-            TIMED,
-            r"^locks need /dev/shm: Read-only file system\n  Mount it, and let this user write.*",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            after(NOEXEC_TMP),
-            TIMED,
-            r"^no library can be loaded from /tmp: .*\n  Set TMPDIR to a folder .*",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            after(FULL_TMP),
-            TIMED,
-            r"^No space left on device: /tmp/instruction-counts\..*\n.*df -h /tmp.*",
-            marks=pytest.mark.slow,
+        *(
+            pytest.param(after(script), TIMED, said, marks=pytest.mark.slow)
+            for script, said in MOUNTED.items()
         ),
         *(
             pytest.param(
