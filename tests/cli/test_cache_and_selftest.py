@@ -1,7 +1,6 @@
-"""``cache``, ``selftest`` and ``env``, called as the console script calls them."""
+"""``cache`` and ``env``, called as the console script calls them."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -44,27 +43,6 @@ def test_what_the_cache_holds_is_shown_and_cleared(root: Path, program: Program)
         assert 0 == answer.code
         assert f"Removed all entries of {root}" in answer.err.replace("\n", " ")
         assert [] == list(root.glob("*/[!.]*"))
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--only", "no such label"], "no such label"),
-        (["--build", "/no/such/python"], "no interpreter"),
-        # The second would not be measured, and nobody would know.
-        (
-            [f"--build={name}={sys.executable}" for name in "ab"],
-            "a selftest needs one build, not several: a, b",
-        ),
-        (
-            ["--device", "cuda", "--layouts", "2"],
-            "--layouts: with --device cuda nothing is counted",
-        ),
-    ],
-)
-def test_a_selftest_of_nothing_is_an_error(args: list[str], message: str, program: Program) -> None:
-    """It must not pass because there was nothing to count."""
-    assert message in program.error("selftest", *args)
 
 
 def test_what_a_build_is_and_lacks_is_said(program: Program, tmp_path: Path) -> None:

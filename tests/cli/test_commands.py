@@ -7,6 +7,9 @@ import pytest
 from tests.cli.program import Program
 
 TWO_BUILDS = ["--build", "a=python3", "--build", "b=python3"]
+ON_CUDA = ["selftest", "--device", "cuda"]
+TIME_CPP = ["time", "x", "--cpp"]
+GENERATE = ["generate", "small_models:Net", "--input", "1,4,8,8"]
 LIST_ADD = ["list", "--operators", "torch.add"]
 
 
@@ -71,6 +74,20 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         (["baseline", "show", "/nowhere.json"], "baseline accept /nowhere.json RUN"),
         (["time", "x += 1", "--backward"], "the statement ends without a value: x += 1"),
         (["time", "x", *TWO_BUILDS], "time needs one build, not several: a, b"),
+        (["time", "x", "--global-setup", "#include <map>"], "--global-setup is for C++"),
+        ([*TIME_CPP, "--runtime", "compiled"], "--runtime compiled needs a statement in Python"),
+        (["time", "-", "-s", "-"], "standard input can be read once"),
+        # A selftest must not pass because there was nothing to count.
+        (["selftest", "--only", "no such label"], "no such label"),
+        (["selftest", "--build", "/no/such/python"], "no interpreter"),
+        (["selftest", *TWO_BUILDS], "a selftest needs one build, not several: a, b"),
+        (
+            ["selftest", "--device", "cuda", "--layouts", "2"],
+            "with --device cuda nothing is counted",
+        ),
+        (["generate", "small_models"], "is not a factory"),
+        ([*GENERATE, "--input", "Nat@1,3"], 'no model is named "Nat"'),
+        ([*GENERATE, "--output", "gen.txt"], "ends in .py"),
         (["watch", "--command", "true", "--output", "no/s.jsonl"], "there is no folder no"),
         (["watch", "--command", "exit 2"], "--command ends with 2"),
         (["operators", "coverage", *TWO_BUILDS], "needs one build"),

@@ -61,31 +61,13 @@ def test_architectures_of_transformers_share_layers(
 
 
 def test_a_file_that_exists_is_kept(folder: Path, program: Program) -> None:
-    """Nothing is asked of the build before that is known."""
+    """Nothing is asked of the build before that is known, and that the file can be written."""
     (folder / "mine.py").write_text("BENCHMARKS = {}\n")
+    nowhere = program.error("no_such:net", "--output", "file/models.py")
 
+    assert "--output file/models.py cannot be" in nowhere
     assert "--force" in program.error(*NET, "--output", "mine.py")
     assert "BENCHMARKS = {}\n" == (folder / "mine.py").read_text()
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["small_models"], "is not a factory"),
-        ([*NET, "--input", "Nat@1,3"], 'no model is named "Nat"'),
-        ([*NET, "--output", "gen.txt"], "ends in .py"),
-        (
-            ["no_such:net", "--output", "file/models.py"],
-            "--output file/models.py cannot be",
-        ),
-    ],
-)
-@pytest.mark.usefixtures("folder")
-def test_what_is_wrong_is_reported_before_anything_starts(
-    args: list[str], message: str, program: Program
-) -> None:
-    """In one message, before a model is read."""
-    assert message in program.error(*args)
 
 
 @pytest.mark.slow
