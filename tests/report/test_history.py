@@ -66,12 +66,17 @@ def test_the_plot_fits_eighty_columns(counts: list[int | None]) -> None:
             [point(1000), point(None), point(1000)],
             "no count in run 2, torch 2.13.0+cpu (cf30153c): failed",
         ),
+        # Its status would not say why there is none.
+        (
+            [point(1000), attrs.evolve(point(None), status=Status.OK, failure="")],
+            "no count in run 2, torch 2.13.0+cpu (cf30153c): only times were measured",
+        ),
         (
             [*(point(1000) for _ in range(3)), *(point(2000, fingerprint=OTHER) for _ in range(3))],
             "also differs: Python 3.11.7 → 3.13.0",
         ),
     ],
-    ids=["the next build will tell", "a segment", "not counted", "another cause"],
+    ids=["the next build will tell", "a segment", "not counted", "only timed", "another cause"],
 )
 def test_what_makes_a_step_doubtful_is_said(points: list[StoredCount], said: str) -> None:
     """With the reason."""
@@ -79,15 +84,6 @@ def test_what_makes_a_step_doubtful_is_said(points: list[StoredCount], said: str
     (series,) = all_series(numbered)
 
     assert said in text_of(series)
-
-
-def test_a_run_without_counts_is_no_failure() -> None:
-    """Its status would not say why there is none."""
-    series = made([*COUNTS, None])
-    (lost,) = series.uncounted
-    timed = attrs.evolve(lost, status=Status.OK, failure="")
-
-    assert ": only times were measured" in text_of(attrs.evolve(series, uncounted=(timed,)))
 
 
 def test_json_holds_all_points_and_steps() -> None:

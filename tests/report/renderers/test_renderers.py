@@ -194,19 +194,14 @@ def test_a_name_that_is_too_long_stands_above_its_figures() -> None:
 
 
 def test_a_long_line_goes_on_where_it_began() -> None:
-    """One that is clipped does not."""
+    """One that is clipped does not, and loses the separator that it would end with."""
     lines = (Line("word " * 12, indent=4), Line("word " * 12, indent=4, clipped=True))
     found = terminal.render(Document("x", notes=lines), 40).splitlines()
 
     assert ["    word", "    word", "    word"] == [line[:8] for line in found]
     assert found[-1].endswith("…")
     assert all(len(line) <= 40 for line in found)
-
-
-def test_a_clipped_line_loses_the_separator_that_it_would_end_with() -> None:
-    """It lies where the line is cut."""
     notes = (Line("Module._call_impl  32 → 37 ops; more", clipped=True),)
-
     assert "Module._call_impl  32 → 37 ops…\n" == terminal.render(Document("x", notes=notes), 32)
 
 
