@@ -27,12 +27,8 @@ from instruction_counts.execution.cores import available_cores
 from instruction_counts.report.document import Column, Document, Line, Role, Row, Table
 from instruction_counts.report.selftest import launches_document, selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.selftest import (
-    compare_launches,
-    launch_cases,
-    run_selftest,
-    selftest_cases,
-)
+from instruction_counts.session.launches import compare_launches, launch_cases
+from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.storage.store import Store
 from instruction_counts.system.steadiness import Surroundings
 

@@ -6,7 +6,8 @@ from instruction_counts.core.types import Language
 from instruction_counts.report.cases import name_of
 from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
 from instruction_counts.report.format import share
-from instruction_counts.session.selftest import CaseLaunches, CaseNoise
+from instruction_counts.session.launches import CaseLaunches
+from instruction_counts.session.selftest import CaseNoise
 
 _LIMITS = {0.0: "0", 0.0001: "0.01%", 0.0005: "0.05%", 0.001: "0.1%"}
 

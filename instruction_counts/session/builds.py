@@ -16,8 +16,7 @@ from instruction_counts.builds.missing import missing, runtime_refusal
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.lanes import lanes_of
 from instruction_counts.core.facts import Operator
-from instruction_counts.core.labels import CUDA, ONCE
-from instruction_counts.core.runtimes import runtime_of
+from instruction_counts.core.labels import ONCE
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import DEFAULT_NAME, Build, Fingerprint
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
@@ -28,10 +27,17 @@ from instruction_counts.domain.shards import MeasuredShard
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Notice, Profile
 from instruction_counts.engines.machine import Machine
-from instruction_counts.engines.registry import DEFAULT, engine_named, engines, require_profile
+from instruction_counts.engines.registry import DEFAULT, engine_named, require_profile
 from instruction_counts.execution.events import Finished, Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
+from instruction_counts.session.devices import (
+    NO_CUDA_TIMES,
+    cuda_refusal,
+    has_gpu,
+    is_on_cuda,
+    on_cuda,
+)
 from instruction_counts.session.measuring import (
     Exporter,
     Measured,
@@ -354,42 +360,3 @@ def _refuse_other_files(facts: BuildFacts, done: Run) -> None:
             f'--resume: files of build "{name}" were written since the file was begun: {files}',
             "Measure again without --resume.",
         )
-
-
-# Cases on CUDA, mostly without a device
-
-NO_CUDA_TIMES = (
-    "Cases on cuda have counts alone: there is no GPU here that this torch can use, and with "
-    "stand-ins for CUDA's libraries, which launch nothing, no time means anything."
-)
-
-
-def is_on_cuda(case: Case) -> bool:
-    """Whether a case has its tensors on a device of CUDA."""
-    return case.timer_args.device == CUDA
-
-
-def cuda_refusal(facts: BuildFacts, order: WorkOrder, engine: str) -> str:
-    """Why a case on CUDA cannot be measured; empty where it can."""
-    runtime = order.case.autolabels.runtime
-    if facts.cuda is None:
-        return f'the torch of build "{facts.build.name}" has no CUDA: name another with --build'
-    if not (order.counts or (order.times and has_gpu(facts))):
-        return "a case on cuda has counts alone, and none are asked for"
-    if runtime_of(runtime).has_own_servers:
-        return f'the runtime "{runtime.option}" is not measured on cuda'
-    if order.counts and not engine_named(engine).has_stand_ins:
-        able = " or ".join(entry.name for entry in engines() if entry.has_stand_ins)
-        return f"only the {able} engine counts cases on cuda"
-    return ""
-
-
-def has_gpu(facts: BuildFacts) -> bool:
-    """Whether a build runs its cases on a device, beside counting what they ask of one."""
-    return bool(facts.fingerprint.gpu)
-
-
-def on_cuda(facts: BuildFacts, order: WorkOrder) -> WorkOrder:
-    """What of an order means something: times where there is a device, and no results."""
-    times = order.times and has_gpu(facts)
-    return attrs.evolve(order, times=times, output=False, resources=False)

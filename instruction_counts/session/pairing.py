@@ -14,7 +14,8 @@ from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.paired import SERVERS
 from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Finished
-from instruction_counts.session.builds import BuildRunner, is_on_cuda
+from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.devices import is_on_cuda
 
 
 def timed_in_turns(

@@ -5,7 +5,8 @@ import pytest
 from instruction_counts.core.types import Case, Language
 from instruction_counts.report.renderers import terminal
 from instruction_counts.report.selftest import launches_document, selftest_document
-from instruction_counts.session.selftest import CaseLaunches, CaseNoise
+from instruction_counts.session.launches import CaseLaunches
+from instruction_counts.session.selftest import CaseNoise
 from tests.fakes import make_case
 from tests.session.test_selftest import A, B
 

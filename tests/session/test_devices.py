@@ -11,12 +11,8 @@ from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.types import Case
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.session.builds import (
-    NO_CUDA_TIMES,
-    BuildRunner,
-    MeasurementSettings,
-    cuda_refusal,
-)
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.devices import NO_CUDA_TIMES, cuda_refusal
 from tests.fakes import FACTS, FINGERPRINT, make_case
 from tests.session.fakes import Remarks
 

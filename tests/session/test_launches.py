@@ -15,7 +15,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.executed import CudaCalls, CudaKind, Executed
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.selftest import (
+from instruction_counts.session.launches import (
     A_GRAPH,
     CaseLaunches,
     Profile,
