@@ -56,9 +56,6 @@ class Inputs(enum.Enum):
     SMALL = GroupedSetup("x = 1")
 
 
-# GroupedSetup
-
-
 @pytest.mark.parametrize("field", ["py_setup", "cpp_setup", "global_setup"])
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -75,23 +72,6 @@ def test_the_texts_of_a_setup_are_dedented(field: str, text: str, expected: str)
     assert expected == getattr(setup, field)
 
 
-# GroupedStmts
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "python", "cpp"),
-    [
-        ({"py_stmt": "x", "cpp_stmt": ""}, "x", None),
-        ({"py_stmt": " \n", "cpp_stmt": "x;"}, None, "x;"),
-    ],
-)
-def test_either_statement_may_be_missing(kwargs: Any, python: str | None, cpp: str | None) -> None:
-    """A blank statement is as good as none."""
-    group = GroupedStmts(**kwargs)
-    assert python == group.py_fwd_stmt
-    assert cpp == group.cpp_fwd_stmt
-
-
 @pytest.mark.parametrize(
     "kwargs",
     [
@@ -105,30 +85,30 @@ def test_a_mode_asks_only_for_what_it_uses(kwargs: Any) -> None:
     assert isinstance(GroupedStmts(**kwargs), GroupedBenchmark)
 
 
-# GroupedModules
+def module(**fields: Any) -> GroupedModules:
+    """Modules in both languages, but for ``fields``."""
+    return GroupedModules(**{**MODELS, **fields})
 
 
 @pytest.mark.parametrize(
-    ("fields", "python", "cpp"),
+    ("group", "python", "cpp"),
     [
-        ({"signature": "f(a, b) -> y"}, "y = model(a, b)", "auto y = model->forward(a, b);"),
+        # A blank statement is as good as none, and a language without a module has none.
+        (GroupedStmts("x", ""), "x", None),
+        (GroupedStmts(" \n", "x;"), None, "x;"),
+        (module(cpp_model_setup=None), "y = model(x)", None),
+        (module(py_model_setup=None), None, "auto y = model->forward(x);"),
+        (module(signature="f(a, b) -> y"), "y = model(a, b)", "auto y = model->forward(a, b);"),
         # One without an output is called for its effect.
-        ({"signature": "f() -> None"}, "model()", "model->forward();"),
-        # A language without a module has no statement.
-        ({"cpp_model_setup": None}, "y = model(x)", None),
-        ({"py_model_setup": None}, None, "auto y = model->forward(x);"),
+        (module(signature="f() -> None"), "model()", "model->forward();"),
     ],
 )
-def test_the_statement_of_a_module_follows_from_its_signature(
-    fields: dict[str, Any], python: str | None, cpp: str | None
+def test_a_group_has_the_statements_of_its_languages(
+    group: GroupedBenchmark, python: str | None, cpp: str | None
 ) -> None:
-    """The module is called with the inputs, and its answer gets the name of the output."""
-    group = GroupedModules(**{**MODELS, **fields})
+    """A module is called with the inputs, and its answer gets the name of the output."""
     assert python == group.py_fwd_stmt
     assert cpp == group.cpp_fwd_stmt
-
-
-# TimerArgs
 
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
@@ -293,9 +273,6 @@ def test_a_mistake_names_its_field_and_what_was_found(
     assert field == error.field
     assert found in {None, error.found}
     assert expected in {None, error.expected}
-
-
-# Whatever is written
 
 
 @pytest.mark.parametrize(
