@@ -5,6 +5,8 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -45,36 +47,28 @@ class Machine:
         self.is_open = [False, False]
 
     @contextlib.contextmanager
-    def open(self, side: int) -> "Iterator[Process]":
+    def open(self, side: int) -> Iterator[Any]:
         """A new process of one of the builds."""
         self.rounds[side] += 1
         self.is_open[side] = True
-        yield Process(self, side)
+        yield SimpleNamespace(time=partial(self.block, side))
         self.is_open[side] = False
+
+    def block(self, side: int, runs: int) -> Block:
+        """See `Blocks`."""
+        assert all(self.is_open), "both processes are there while either is timed"
+        seconds = runs * self.costs[side] * self.speed(self.now_s)
+        if side:
+            seconds *= self.of_round(self.rounds[1])
+        self.now_s += seconds
+        self.order += "ab"[side]
+        found = self.disturbed(next(self.blocks))
+        return Block(seconds, found.preempted, found.major_faults)
 
     def time(self, seed: int = 1, surroundings: Surroundings = QUIET) -> PairedTimes:
         """Time both builds."""
         opened = partial(self.open, 0), partial(self.open, 1)
         return time_in_turns(("a", "b"), opened, surroundings, seed=seed, clock=lambda: self.now_s)
-
-
-class Process:
-    """A process of one of the builds."""
-
-    def __init__(self, machine: Machine, side: int) -> None:
-        self.machine, self.side = machine, side
-
-    def time(self, runs: int) -> Block:
-        """See `Blocks`."""
-        machine = self.machine
-        assert all(machine.is_open), "both processes are there while either is timed"
-        seconds = runs * machine.costs[self.side] * machine.speed(machine.now_s)
-        if self.side:
-            seconds *= machine.of_round(machine.rounds[1])
-        machine.now_s += seconds
-        machine.order += "ab"[self.side]
-        found = machine.disturbed(next(machine.blocks))
-        return Block(seconds, found.preempted, found.major_faults)
 
 
 def test_the_ratio_is_that_of_new_to_base_where_the_clock_drifts() -> None:

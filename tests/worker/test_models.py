@@ -176,18 +176,13 @@ def test_what_shape_and_type_do_not_tell_of_a_tensor_is_left_out() -> None:
     ] == [*answer["left_out"]]
 
 
-def test_the_type_of_a_module_without_parameters_is_that_of_its_buffers() -> None:
-    """It is made of that type again."""
-    (call,) = traced("doubled", {**ROWS, "dtype": "float64"})["calls"]
+def test_a_module_is_noted_as_it_is() -> None:
+    """Without parameters it has the type of its buffers; a model says itself what evaluation is."""
+    (doubled,) = traced("doubled", {**ROWS, "dtype": "float64"})["calls"]
+    (sampling,) = traced("Sampling", ROWS)["calls"]
 
-    assert "torch.float64" == call["dtype"]
-
-
-def test_a_model_says_itself_what_evaluation_is() -> None:
-    """As it does where it is measured as a whole."""
-    (call,) = traced("Sampling", ROWS)["calls"]
-
-    assert call["training"] is True
+    assert "torch.float64" == doubled["dtype"]
+    assert sampling["training"] is True
 
 
 def test_the_type_of_parameters_and_the_mode_are_noted_of_every_module() -> None:

@@ -43,18 +43,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def runtime(library: Path, tmp_path: Path) -> Any:
     """The library as a process finds it that has used nothing: a copy has a state of its own."""
-    copy = tmp_path / "libcudart.so"
-    shutil.copy(library, copy)
-    return ctypes.CDLL(str(copy))
+    made = ctypes.CDLL(shutil.copy(library, tmp_path / "libcudart.so"))
+    address, size = ctypes.c_void_p, ctypes.c_size_t
+    made.cudaMalloc.argtypes, made.cudaFree.argtypes = [address, size], [address]
+    made.cudaHostAlloc.argtypes = [address, size, ctypes.c_uint]
+    made.cudaMemcpy.argtypes = [address, address, size, ctypes.c_int]
+    return made
 
 
 def allocated(runtime: Any, size: int, function: str = "cudaMalloc") -> int:
     """The address of new memory."""
     found = ctypes.c_void_p()
-    arguments = [ctypes.byref(found), ctypes.c_size_t(size)]
-    if function == "cudaHostAlloc":
-        arguments.append(ctypes.c_uint(0))
-    assert getattr(runtime, function)(*arguments) == 0
+    flags = [0] if function == "cudaHostAlloc" else []
+    assert getattr(runtime, function)(ctypes.byref(found), size, *flags) == 0
     return found.value or 0
 
 
@@ -72,13 +73,6 @@ def free_bytes(runtime: Any) -> int:
     return free.value
 
 
-def copied(runtime: Any, to: int, source: int, size: int, way: int) -> None:
-    """Copy."""
-    runtime.cudaMemcpy(
-        *map(ctypes.c_void_p, (to, source)), ctypes.c_size_t(size), ctypes.c_int(way)
-    )
-
-
 def test_another_device_is_an_error_that_is_told_once(runtime: Any) -> None:
     """As CUDA does: who asks for the last error forgets it."""
     runtime.cudaSetDevice(1)
@@ -94,9 +88,7 @@ def test_memory_runs_out(runtime: Any) -> None:
     """At what the description of the device has."""
     found = ctypes.c_void_p()
 
-    assert OUT_OF_MEMORY == runtime.cudaMalloc(
-        ctypes.byref(found), ctypes.c_size_t(MEMORY_BYTES + 1)
-    )
+    assert OUT_OF_MEMORY == runtime.cudaMalloc(ctypes.byref(found), MEMORY_BYTES + 1)
 
 
 def test_what_is_given_back_can_be_had_again(runtime: Any) -> None:
@@ -104,7 +96,7 @@ def test_what_is_given_back_can_be_had_again(runtime: Any) -> None:
     before = free_bytes(runtime)
     address = allocated(runtime, 3 << 20)
     during = free_bytes(runtime)
-    runtime.cudaFree(ctypes.c_void_p(address))
+    runtime.cudaFree(address)
 
     assert (before - (4 << 20), before) == (during, free_bytes(runtime))
 
@@ -134,8 +126,8 @@ def test_what_is_copied_to_the_device_comes_back(runtime: Any) -> None:
     """A program may look at it."""
     sent, received = ctypes.create_string_buffer(b"here"), ctypes.create_string_buffer(5)
     on_device = allocated(runtime, 5)
-    copied(runtime, on_device, ctypes.addressof(sent), 5, TO_DEVICE)
-    copied(runtime, ctypes.addressof(received), on_device, 5, FROM_DEVICE)
+    runtime.cudaMemcpy(on_device, sent, 5, TO_DEVICE)
+    runtime.cudaMemcpy(received, on_device, 5, FROM_DEVICE)
 
     assert b"here" == received.value
 
@@ -144,9 +136,9 @@ def test_nothing_is_copied_within_the_device(runtime: Any) -> None:
     """It would cost the CPU what the device does."""
     first, second = allocated(runtime, 5), allocated(runtime, 5)
     sent, received = ctypes.create_string_buffer(b"here"), ctypes.create_string_buffer(5)
-    copied(runtime, first, ctypes.addressof(sent), 5, TO_DEVICE)
-    copied(runtime, second, first, 5, WITHIN_DEVICE)
-    copied(runtime, ctypes.addressof(received), second, 5, FROM_DEVICE)
+    runtime.cudaMemcpy(first, sent, 5, TO_DEVICE)
+    runtime.cudaMemcpy(second, first, 5, WITHIN_DEVICE)
+    runtime.cudaMemcpy(received, second, 5, FROM_DEVICE)
 
     assert b"" == received.value
 
@@ -225,9 +217,9 @@ def test_a_copy_is_told_with_where_it_goes_and_what_memory_the_host_has(runtime:
     pageable = ctypes.create_string_buffer(8)
 
     def copy_each_way() -> None:
-        copied(runtime, device, ctypes.addressof(pageable), 8, TO_DEVICE)
-        copied(runtime, pinned, device, 8, FROM_DEVICE)
-        copied(runtime, device, device, 8, WITHIN_DEVICE)
+        runtime.cudaMemcpy(device, pageable, 8, TO_DEVICE)
+        runtime.cudaMemcpy(pinned, device, 8, FROM_DEVICE)
+        runtime.cudaMemcpy(device, device, 8, WITHIN_DEVICE)
 
     assert [
         ("copy", "cudaMemcpy to the device, pageable"),
@@ -238,13 +230,9 @@ def test_a_copy_is_told_with_where_it_goes_and_what_memory_the_host_has(runtime:
 
 def test_memory_is_told_by_the_function_that_gives_and_takes_it(runtime: Any) -> None:
     """A warm iteration of torch has neither."""
+    told = heard(runtime, lambda: runtime.cudaFree(allocated(runtime, 8)))
 
-    def allocate_and_free() -> None:
-        runtime.cudaFree(ctypes.c_void_p(allocated(runtime, 8)))
-
-    assert [("allocation", "cudaMalloc"), ("allocation", "cudaFree")] == heard(
-        runtime, allocate_and_free
-    )
+    assert [("allocation", "cudaMalloc"), ("allocation", "cudaFree")] == told
 
 
 def test_a_kernel_has_the_name_that_it_was_registered_by(runtime: Any) -> None:

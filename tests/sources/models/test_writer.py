@@ -66,20 +66,18 @@ def test_the_file_is_formatted(tmp_path: Path) -> None:
     assert (0, "") == (done.returncode, done.stdout)
 
 
-def test_each_layer_becomes_a_case_with_its_uses(tmp_path: Path) -> None:
-    """And each model one of its own."""
+def test_each_layer_becomes_a_case_with_its_uses_and_is_built_again(tmp_path: Path) -> None:
+    """As does each model. It is seeded, and without a graph for a gradient that nobody asks for.
+
+    Strides are kept.
+    """
     found = cases(tmp_path, written(*TRACES))
+    conv, *_, strided = (case.timer_args.setup for case in found[2:])
 
     uses = Use("Net", "features.0", 2), Use("Other", "c", 1)
     assert [Model("Net", calls=4), Model("Other", calls=1), Layer("Conv2d", uses)] == [
         case.subject for case in found[:3]
     ]
-
-
-def test_a_module_is_built_again(tmp_path: Path) -> None:
-    """Seeded, and without a graph for a gradient that nobody asks for; strides are kept."""
-    conv, *_, strided = (case.timer_args.setup for case in cases(tmp_path, written(*TRACES))[2:])
-
     assert (
         "torch.manual_seed(0)\n"
         "torch.set_grad_enabled(False)\n"

@@ -88,20 +88,13 @@ def test_the_setup_is_exactly_this(language: Language, expected: str) -> None:
     assert code.setup(call_of(addcmul, seed=7), language, "f(input)") == expected
 
 
-@pytest.mark.parametrize(
-    ("language", "expected"),
-    [
-        (Language.PYTHON, "input = torch.randn([8, 8]).to(device)\ninput.requires_grad_()"),
-        (Language.CPP, "auto input = torch::randn({8, 8}).to(device);\ninput.requires_grad_();"),
-    ],
-)
-def test_inputs_are_moved_to_a_device_before_they_get_a_gradient(
-    language: Language, expected: str
-) -> None:
+def test_inputs_are_moved_to_a_device_before_they_get_a_gradient() -> None:
     """Drawn on the CPU, they are the same on each; a tensor that is moved later is no leaf."""
     call = call_of(entry("torch.neg"), devices=("cuda",))
+    python, cpp = (code.setup(call, language, "f(input)") for language in Language)
 
-    assert expected in code.setup(call, language, "f(input)")
+    assert "input = torch.randn([8, 8]).to(device)\ninput.requires_grad_()" in python
+    assert "auto input = torch::randn({8, 8}).to(device);\ninput.requires_grad_();" in cpp
 
 
 @pytest.mark.parametrize(
