@@ -9,8 +9,6 @@ from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 
-# On the command line
-
 
 @pytest.mark.parametrize(
     ("text", "name"), [("new={}", "new"), ("{}", "default"), ("a b.c={}", "a b.c")]
@@ -63,9 +61,6 @@ def test_a_lock_file_is_known_by_its_suffix(tmp_path: Path, name: str) -> None:
     path.write_text("torch\n")
     with pytest.raises(DataError, match='found     "torch"'):
         parse_build(f"new={path}")
-
-
-# In a file
 
 
 def test_a_file_holds_builds(tmp_path: Path) -> None:

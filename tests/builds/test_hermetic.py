@@ -65,9 +65,6 @@ def test_builds_and_engines_add_variables(
     assert value == environment(Build("b", "/p", env=of_build), of_engine)[name]
 
 
-# source_cmd
-
-
 def test_a_source_command_leaves_the_variables_that_it_exports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,9 +42,6 @@ def with_torch(folder: Path, text: str, **variables: str) -> Build:
     return Build("made", sys.executable, env={"PYTHONPATH": str(folder), **variables})
 
 
-# Answers
-
-
 def test_an_answer_is_what_the_task_returned(tmp_path: Path) -> None:
     """Without the status, and whatever was printed meanwhile; the request names task and module."""
     build = answering(tmp_path, "print('noise'); send(json.dumps({'status': 'ok', **request}))")
@@ -62,9 +59,6 @@ def test_a_task_runs_in_an_empty_folder_or_where_its_caller_says(tmp_path: Path)
     assert [] == found["files"]
     assert not Path(found["cwd"]).exists()
     assert str(tmp_path) == inquire(build, "schemas", {}, cwd=tmp_path)["cwd"]
-
-
-# No answer
 
 
 def failing(**failure: str) -> str:
@@ -114,9 +108,6 @@ def test_an_interpreter_that_does_not_work_says_how_it_ended(
     python = str(tmp_path / "python") if text is None else executable(tmp_path / "python", text)
     with pytest.raises(BuildError, match=rf'"odd": {python} .*{expected}\n  Python 3\.9'):
         inquire(Build("odd", python), "schemas", {})
-
-
-# Builds without a good torch
 
 
 @pytest.mark.parametrize(

@@ -147,10 +147,7 @@ def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
         cluster.worker()
         with pytest.raises(UsageError, match="and no certificates are configured"):
             connected(cluster.address)
-        with (
-            dask.config.set(own),
-            runner_of(cluster, Remarks(), 1, BASE).lanes() as lanes,
-        ):
+        with dask.config.set(own), runner_of(cluster, Remarks(), 1, BASE).lanes() as lanes:
             found = counts(carried_out(orders([BASE], 3), lanes))
 
     assert cluster.address.startswith("tls://")

@@ -126,9 +126,6 @@ def test_what_happens_once_is_an_explicit_case_of_its_kind() -> None:
     assert GroupedOnce("x") == TimerArgs("x", kind="once")
 
 
-# What all of them share
-
-
 MISTAKES = [
     (GroupedSetup, {"py_setup": 1}, "py_setup", "1 (int)", "text"),
     (GroupedSetup, {"global_setup": ["a"]}, "global_setup", "['a'] (list)", "text"),
@@ -297,9 +294,6 @@ def test_values_of_any_type_are_accepted_or_a_definition_error(
     kwargs = {field: data.draw(ANY_VALUE, label=field) for field in fields}
     with contextlib.suppress(DefinitionError):
         assert build(**kwargs) is not None
-
-
-# What is stated beside the code
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,6 @@ def columns(*rows: tuple[str, str]) -> str:
     return "\n".join([HEADER, RULE, *(f"{python:<40} | {cpp}" for python, cpp in rows)])
 
 
-# flatten
-
-
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
@@ -75,9 +72,6 @@ def test_a_mistake_in_a_schema_is_placed(
         flatten(schema)
     error = caught.value
     assert (label, field, found) == (error.label, error.field, error.found)
-
-
-# parse_stmts
 
 
 def test_a_line_without_columns_is_a_row_of_which_both_cells_are_empty() -> None:

@@ -228,11 +228,7 @@ SUM = "result float32[4, 4]"
         (python("import random\nz = x * random.random()", TENSORS), "z float32[4, 4]", False),
         (cpp("auto z = torch::rand({4});"), "z float32[4]", False),
         (python("z = [each.i for each in {*objects}]", OBJECTS), ORDER, False),
-        (
-            python("z = {each: x for each in objects[:1]}", OBJECTS),
-            "z[<Each object>] int64[]",
-            True,
-        ),
+        (python("z = {o: x for o in objects[:1]}", OBJECTS), "z[<Each object>] int64[]", True),
         # Both runs may be in one process, and what the first one left there is no part of it.
         (python("x + 1", "x = torch.rand(4)"), "result float32[4]", True),
         (python(f"{COUNT_RUNS}\nz = x * torch.runs", TENSORS), "z float32[4, 4]", True),

@@ -23,9 +23,6 @@ from tests.waiting import comes_true
 CORES = st.sets(st.integers(0, 12), min_size=1, max_size=8).map(lambda cores: tuple(sorted(cores)))
 
 
-# The option
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -53,9 +50,6 @@ def test_a_core_that_is_not_there_is_refused_with_those_that_are(text: str, abse
     """The error names what could be named instead; a huge range costs neither memory nor time."""
     with pytest.raises(UsageError, match=f"not available here: {absent}\n  Available: 0, 1"):
         parse_cores(text, (0, 1))
-
-
-# The pool of one process
 
 
 def test_a_reservation_leaves_long_runs_whole() -> None:
@@ -91,9 +85,6 @@ def test_no_core_is_lent_twice_and_all_are_contiguous(
         list(lanes.map(reserve, counts))
 
     assert [] == wrong
-
-
-# The queue
 
 
 def waiting_in(folder: Path, number: int) -> bool:
@@ -145,8 +136,6 @@ def test_what_is_left_in_the_folder_costs_nothing(tmp_path: Path) -> None:
 
     assert ["core-0"] == sorted(path.name for path in tmp_path.iterdir())
 
-
-# Other processes
 
 HOLDING = """
 import sys

@@ -31,9 +31,6 @@ def message_of(name: str) -> str:
     return str(caught.value)
 
 
-# What can be loaded
-
-
 def test_a_file_in_the_style_of_pytorch_is_loaded_unchanged() -> None:
     """Eager and scripted, forward and backward, in both languages, at one and two threads."""
     cases = load(str(LIKE_PYTORCH))
@@ -74,9 +71,6 @@ def test_a_file_imports_its_neighbours_as_they_are_now(tmp_path: Path) -> None:
     assert before == sys.path
 
 
-# Mistakes in definitions
-
-
 @pytest.mark.parametrize(
     ("benchmark", "message"),
     [
@@ -97,9 +91,6 @@ def test_a_mistake_names_file_place_found_and_expected(
     path = written(tmp_path, f'{imports}BENCHMARKS = {{"Pointwise": {{"add":\n{benchmark},\n}}}}\n')
 
     assert message_of(path).startswith(f"{path}{message}")
-
-
-# Files that cannot be run
 
 
 @pytest.mark.parametrize(
@@ -141,10 +132,7 @@ def test_a_file_without_benchmarks_says_so(tmp_path: Path, text: str) -> None:
     [
         ("x = 1\n\nx = = 2\n", ", line 3: SyntaxError: invalid syntax"),
         ("def f():\n    return 1 / 0\n\nf()\n", ", line 2: ZeroDivisionError: division by zero"),
-        (
-            "import no_such_helper",
-            ", line 1: ModuleNotFoundError: No module named 'no_such_helper'",
-        ),
+        ("import no_helper", ", line 1: ModuleNotFoundError: No module named 'no_helper'"),
         ("import sys\nsys.exit(3)", ", line 2: SystemExit: 3"),
         ("import definitions.setup as s\ns.Setup['NO_SUCH']", ", line 2: KeyError: 'NO_SUCH'"),
         # Without an end there are no cases.
@@ -191,9 +179,6 @@ def test_a_module_is_not_said_to_be_absent_when_its_own_import_is(
     monkeypatch.syspath_prepend(tmp_path)
 
     assert "No module named 'my_cases'" in message_of("my_cases_today")
-
-
-# The names that definition files import
 
 
 def test_the_core_has_one_copy_of_each_module() -> None:

@@ -31,8 +31,6 @@ def test_an_input_has_sizes_and_perhaps_more(text: str, expected: InputSpec) -> 
     assert expected == parse_input(text)
 
 
-# Models
-
 NET = ModelSource("Net", "nets:net")
 
 

@@ -47,9 +47,6 @@ def test_a_file_that_another_one_keeps_is_waited_for_in_vain(tmp_path: Path) -> 
         pass
 
 
-# Whole files
-
-
 def test_a_reader_always_sees_a_whole_file(tmp_path: Path) -> None:
     """Also one that reads while the file is replaced many times."""
     path = tmp_path / "r.json"

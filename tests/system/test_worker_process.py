@@ -55,9 +55,6 @@ def open_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-# Answers
-
-
 def test_a_large_message_goes_both_ways(tmp_path: Path) -> None:
     """A pipe holds far less than a megabyte at once, or several answers; no timeout is too long."""
     text = "x" * 3_000_000
@@ -88,9 +85,6 @@ def test_a_worker_inherits_nothing(tmp_path: Path) -> None:
     }
 
 
-# Greeting
-
-
 @pytest.mark.parametrize(
     ("hello", "version"), [("'protocol': 99", "99 instead of 1"), ("", "None")]
 )
@@ -117,9 +111,6 @@ def test_what_is_no_interpreter_is_named(tmp_path: Path, interpreter: str, reaso
             WorkerProcess(interpreter, {}, tmp_path)
 
     assert before == open_descriptors()
-
-
-# Failures
 
 
 @pytest.mark.parametrize(

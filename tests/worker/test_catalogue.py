@@ -16,9 +16,6 @@ def operators() -> dict[str, dict[str, Any]]:
     return {operator["name"]: operator for operator in answer_to_public_operators({})["operators"]}
 
 
-# Names
-
-
 @pytest.mark.parametrize(
     ("name", "native"),
     [
@@ -71,9 +68,6 @@ def test_what_is_deprecated_says_so_itself(doc: str | None, expected: bool) -> N
     function.__doc__ = doc
 
     assert expected is is_public("add", function)
-
-
-# Calls
 
 
 @pytest.mark.parametrize(

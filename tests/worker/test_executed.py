@@ -37,9 +37,6 @@ def module(folder: Path, name: str, text: str) -> str:
     return f"import sys; sys.path.insert(0, {str(folder)!r}); import {name}"
 
 
-# Bytecodes
-
-
 def test_a_statement_is_a_function_of_its_own_wherever_it_stands() -> None:
     """The loop around it and the setup are none of it.
 
@@ -143,9 +140,6 @@ def test_a_name_that_each_process_makes_anew_takes_no_part_in_a_digest() -> None
 
     assert [first] * 2 == same
     assert first != other
-
-
-# Operators
 
 
 def test_operators_are_counted_with_those_that_they_call() -> None:

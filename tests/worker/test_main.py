@@ -114,9 +114,6 @@ def test_the_first_error_of_a_compiler_is_reported(output: str, message: str) ->
     assert "x" * (4000 - len(output)) + output == failure["output"]
 
 
-# Files
-
-
 def test_links_to_a_build_are_not_followed_while_it_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,9 +55,6 @@ def test_what_is_allocated_is_distinguished_from_what_is_held(
     assert peak == found["peak_bytes"]
 
 
-# Operations
-
-
 @pytest.mark.parametrize(
     ("stmt", "expected"),
     [
@@ -81,9 +78,6 @@ def test_a_torch_that_counts_no_operations_says_so(monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(MeasurementError, match="does not count floating point operations"):
         flops_in(lambda: None)
-
-
-# What has to be moved
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,7 @@ def found(path: Path, line: int, name: str, digest: str = "", file: str = "") ->
     [
         (8, "Linear.forward", "    @staticmethod", "                x]", 5),
         (14, "Linear.outer", "    def outer(self):", "        return inner", 4),
-        (
-            *(15, "Linear.outer.<locals>.inner"),
-            *("        def inner():", "            return 1", 2),
-        ),
+        (15, "Linear.outer.<locals>.inner", "        def inner():", "            return 1", 2),
         (20, "<lambda>", "double = lambda x: 2 * x", "double = lambda x: 2 * x", 1),
     ],
 )

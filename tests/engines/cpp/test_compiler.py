@@ -224,10 +224,7 @@ NOTHING = "error: ‘nothing’ was not declared in this scope"
             "#include <no/such.h>",
         ),
         # No line is to blame.
-        (
-            source("if (seen) {"),
-            *("error: expected ‘while’ before ‘instruction_counts_end’", "", ""),
-        ),
+        (source("if (seen) {"), "error: expected ‘while’ before ‘instruction_counts_end’", "", ""),
     ],
     ids=["statement", "setup", "global setup", "full prelude", "template", "header", "nowhere"],
 )

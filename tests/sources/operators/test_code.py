@@ -27,10 +27,7 @@ INDEXED = {"input": SQUARE, "index": SQUARE}
     ("operator", "expected"),
     [
         (entry("torch.zeros", {"size": (2, 3)}, inputs={}), "torch.zeros(size=[2, 3])"),
-        (
-            entry("torch.zeros", {"size": (2,)}, inputs={}, positional=("size",)),
-            "torch.zeros([2])",
-        ),
+        (entry("torch.zeros", {"size": (2,)}, inputs={}, positional=("size",)), "torch.zeros([2])"),
         (entry("Tensor.to", {"dtype": "torch.float64"}), "input.to(dtype=torch.float64)"),
         (
             entry("torch.take", {"dim": 1}, inputs=INDEXED, positional=("dim", "index")),
