@@ -63,24 +63,20 @@ def only(group: GroupedBenchmark, *modes: object) -> Case:
 
 # The code of each mode
 
+JIT_CALL = (
+    "std::vector<torch::jit::IValue> ivalue_inputs"
+    "{torch::jit::IValue(x), torch::jit::IValue(w)};\n"
+    "auto y = jit_model.forward(ivalue_inputs);"
+)
 STMTS_CODE = {
     (EAGER, FORWARD, PYTHON): "a = torch.relu(x)\ny = a * w",
     (EAGER, FORWARD, CPP): "auto a = torch::relu(x);\nauto y = a * w;",
     (EAGER, BACKWARD, PYTHON): "a = torch.relu(x)\ny = a * w\ny.backward()",
     (EAGER, BACKWARD, CPP): "auto a = torch::relu(x);\nauto y = a * w;\ny.backward();",
     (JIT, FORWARD, PYTHON): "y = jit_model(x, w)",
-    (JIT, FORWARD, CPP): (
-        "std::vector<torch::jit::IValue> ivalue_inputs"
-        "{torch::jit::IValue(x), torch::jit::IValue(w)};\n"
-        "auto y = jit_model.forward(ivalue_inputs);"
-    ),
+    (JIT, FORWARD, CPP): JIT_CALL,
     (JIT, BACKWARD, PYTHON): "y = jit_model(x, w)\ny.backward()",
-    (JIT, BACKWARD, CPP): (
-        "std::vector<torch::jit::IValue> ivalue_inputs"
-        "{torch::jit::IValue(x), torch::jit::IValue(w)};\n"
-        "auto y = jit_model.forward(ivalue_inputs);\n"
-        "y.toTensor().backward();"
-    ),
+    (JIT, BACKWARD, CPP): f"{JIT_CALL}\ny.toTensor().backward();",
 }
 PY_LOAD = """\
 import math

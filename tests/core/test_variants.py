@@ -69,15 +69,14 @@ def test_lines_stand_under_their_label() -> None:
     assert {"a": ("x", "z"), "b": ("y", "")} == parse_block(block, Language.PYTHON).cases
 
 
-def test_case_numbers_are_two_wide() -> None:
-    """They sort as text as they do as numbers; a line without a label that is alone has none."""
+def test_lines_are_labelled_in_order() -> None:
+    """Numbers of two digits sort as text, too; a line without a label that is alone has none.
+
+    Labels are first as Python names them, then what C++ adds.
+    """
     labels = list(pair_lines({"": ("x",) * 11}, {}))
     assert [("Case:  0",), ("Case:  9",), ("Case: 10",)] == [labels[0], labels[9], labels[10]]
     assert {(): ("x", None)} == pair_lines({"": ("x",)}, {})
-
-
-def test_labels_of_python_come_before_those_only_in_cpp() -> None:
-    """The order is fixed: first as Python names them, then what C++ adds."""
     pairs = pair_lines({"b": ("x",), "a": ("x",)}, {"c": ("x;",), "a": ("x;",)})
     assert [("b",), ("a",), ("c",)] == list(pairs)
 

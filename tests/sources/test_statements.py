@@ -19,12 +19,16 @@ def cases(*stmts: str, **asked: Any) -> tuple[Case, ...]:
     return statements.cases_of(Statements(stmts, **asked))
 
 
-def test_a_statement_is_python_eager_and_forward() -> None:
-    """Unless something else is said, and as it is typed."""
+def test_a_statement_is_python_eager_and_forward_or_cpp() -> None:
+    """As it is typed; in C++, what belongs to the top of the file stands there."""
     (case,) = cases("x + y", setup=SETUP)
+    (cpp,) = cases("a;", is_cpp=True, setup="int a = 1;", global_setup="#include <map>")
 
     assert "x + y · Python · Eager · Forward" == case.title
     assert ("x + y", SETUP) == (case.timer_args.stmt, case.timer_args.setup)
+    assert "a; · C++ · Eager · Forward" == cpp.title
+    assert "int a = 1;" == cpp.timer_args.setup
+    assert "#include <map>" == cpp.timer_args.global_setup
 
 
 def test_a_statement_is_called_by_its_first_line() -> None:
@@ -33,15 +37,6 @@ def test_a_statement_is_called_by_its_first_line() -> None:
         case.label for case in cases("x + y", "\n a =  x\n a + y", "x + y", "x" * 80)
     ]
     assert [("f",), ("f (2)",), ("f (3)",)] == [case.label for case in cases("f", "f (2)", "f")]
-
-
-def test_a_statement_is_cpp_where_that_is_said() -> None:
-    """And so is its setup, while what belongs to the top of the file stands there."""
-    (case,) = cases("a;", is_cpp=True, setup="int a = 1;", global_setup="#include <map>")
-
-    assert "a; · C++ · Eager · Forward" == case.title
-    assert "int a = 1;" == case.timer_args.setup
-    assert "#include <map>" == case.timer_args.global_setup
 
 
 def test_modes_replace_the_usual_ones() -> None:

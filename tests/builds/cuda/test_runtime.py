@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from instruction_counts.builds.cuda.stand_ins import Library
-from tests.builds.cuda.compiled import compiled
+from tests.builds.cuda.test_stand_ins import compiled
 from tests.engines.compiled_c import NEEDS_GCC
 
 pytestmark = NEEDS_GCC

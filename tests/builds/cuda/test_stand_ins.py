@@ -12,16 +12,19 @@ from instruction_counts.builds.cuda.stand_ins import (
     Library,
     StandIns,
     Versions,
+    command,
+    headers,
     identity,
     needed_libraries,
+    sources,
     stand_ins,
+    write,
 )
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import NO_STAND_IN, ending
-from tests.builds.cuda.compiled import compiled
 from tests.builds.cuda.fake_torch import make_fake_torch
 from tests.engines.compiled_c import GCC, NEEDS_GCC, compile_c
 from tests.process import called
@@ -55,10 +58,24 @@ def made(libraries: Path, cache: Cache) -> StandIns:
     return stand_ins(libraries, Versions("13.2", "9.26.0"), GCC, cache)
 
 
+def compiled(folder: Path, library: Library, more: str = "") -> Path:
+    """One stand-in as the program compiles it, with every warning an error, in an empty folder.
+
+    ``more`` is said of its device.
+    """
+    files = sources(library)
+    write(folder, headers(DEVICE.read_text("utf-8") + more, Versions("13.2", "9.26.0")))
+    write(folder / library.stem, files)
+    arguments = [*command(GCC, library, files), "-Wall", "-Wextra", "-Werror"]
+    done = called(arguments, folder / library.stem)
+    assert done.returncode == 0, done.stderr
+    return folder / library.soname
+
+
 def calling(function: str, libraries: Path, made: StandIns) -> subprocess.CompletedProcess[str]:
     """A process that calls a function of torch with the stand-ins in place."""
-    command = [sys.executable, "-c", CALL, function, str(libraries / "libtorch_cuda.so")]
-    return called([*command, *map(str, made.paths)])
+    process = [sys.executable, "-c", CALL, function, str(libraries / "libtorch_cuda.so")]
+    return called([*process, *map(str, made.paths)])
 
 
 def test_each_library_has_the_functions_that_torch_calls(libraries: Path) -> None:
@@ -146,14 +163,9 @@ def test_another_version_is_another_entry_and_the_same_to_a_fingerprint(
     )
 
     assert made.paths != other.paths
-    assert made.identity == other.identity == older.identity
-
-
-def test_another_device_is_another_to_a_fingerprint(made: StandIns) -> None:
-    """It decides how many blocks a launch has, and more."""
     device = DEVICE.read_text("utf-8")
-
-    assert made.identity == identity(device)
+    assert made.identity == other.identity == older.identity == identity(device)
+    # Another device is another: it decides how many blocks a launch has, and more.
     assert made.identity != identity(device.replace("MULTIPROCESSORS 132", "MULTIPROCESSORS 7"))
 
 
