@@ -15,7 +15,7 @@ from pathlib import Path
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import EngineEntry, Notice, Profile
+from instruction_counts.engines.engine import EngineEntry
 from instruction_counts.engines.registry import register
 from tests.extending.toys import Abacus
 
@@ -51,12 +51,7 @@ class SlowEngine(Abacus):
             file.write(f"{os.getpid()}\n")
 
 
-def make_slow(facts: BuildFacts, _: Profile, __: Notice) -> SlowEngine:
-    """An engine for a build."""
-    return SlowEngine(facts)
-
-
-ENGINE = EngineEntry("slow", "takes its time", False, make_slow)
+ENGINE = EngineEntry("slow", "takes its time", False, lambda facts, *_: SlowEngine(facts))
 
 
 def dask_setup(_: object) -> None:

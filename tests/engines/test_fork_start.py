@@ -21,11 +21,13 @@ from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import BUILD, FACTS, make_case
 from tests.small_disk import small_disk
 
+OWN = Profile(keeps_servers=False)
+
 
 class LibrariesAt(Compiler):
     """Its libraries for the counted process are one file, as far as copying them needs."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path = Path(__file__)) -> None:
         super().__init__(FACTS, Cache(), {})
         self.place = place
 
@@ -45,9 +47,8 @@ def folders_in_use() -> set[Path]:
 def test_an_engine_that_cannot_be_made_leaves_no_folder() -> None:
     """Neither of its own nor for its servers."""
     before = folders_in_use()
-    profile = Profile(keeps_servers=False)
     with pytest.raises(FileNotFoundError):
-        ForkEngine(FACTS, LibrariesAt(Path("/nowhere/library")), profile, lambda _: None)
+        ForkEngine(FACTS, LibrariesAt(Path("/nowhere/library")), OWN, lambda _: None)
 
     assert before == folders_in_use()
 
@@ -60,7 +61,7 @@ def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
     told: list[str] = []
     with small_disk(tmp_path / "runtime", "64k,nr_inodes=1") as disk:  # no file can be made
         monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(disk))
-        engine = ForkEngine(FACTS, LibrariesAt(Path(__file__)), Profile(), told.append)
+        engine = ForkEngine(FACTS, LibrariesAt(), Profile(), told.append)
         engine.close()
 
     assert isinstance(engine._counts, ForkServer)
@@ -71,8 +72,7 @@ def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
 
 def test_a_server_that_does_not_start_is_named_by_its_build(tmp_path: Path) -> None:
     """Two builds are timed in turns, and that of the other one may start."""
-    profile = Profile(keeps_servers=False)
-    engine = ForkEngine(FACTS, LibrariesAt(Path(__file__)), profile, lambda _: None)
+    engine = ForkEngine(FACTS, LibrariesAt(), OWN, lambda _: None)
     order = WorkOrder(make_case("add"), BUILD, 10.0)
     expected = 'the server of build "default" does not start: '
     with contextlib.closing(engine), pytest.raises(WorkerError, match=f"^{expected}"):  # noqa: SIM117
@@ -113,8 +113,7 @@ def test_a_model_is_scripted_once_for_all_cases_of_a_run() -> None:
     )
     cases = [case for case in materialize({("add",): group}) if artefact_source(case)]
     attempt = _Attempt(WorkOrder(cases[0], BUILD, 10.0), (0,))
-    profile = Profile(keeps_servers=False)
-    engine = Making(FACTS, LibrariesAt(Path(__file__)), profile, lambda _: None)
+    engine = Making(FACTS, LibrariesAt(), OWN, lambda _: None)
 
     with contextlib.closing(engine):
         for run in (1, 2):

@@ -135,6 +135,7 @@ Windows = dict[str, int]
 
 def windows_of(program: Path, folder: Path, *arguments: str) -> tuple[str, Windows]:
     """What a program prints under Callgrind, and the total of each dump by its label."""
+    folder.mkdir(exist_ok=True)
     options = ["--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no", "--vgdb=no"]
     options += [f"--callgrind-out-file={folder}/cg", f"--log-file={folder}/log.%p.log"]
     printed = output_of("valgrind", *options, program, *arguments)
@@ -613,27 +614,20 @@ def test_windows_count_what_is_in_them(build: Build, tmp_path: Path) -> None:
     """Each is dumped under its number: a thousand no-ops more, then n, 2n and 4n runs.
 
     It keeps the allocations in it, neither those before it nor those of its own dump; a reset
-    forgets them.
+    forgets them. Of windows before the first that counts, which are not dumped, nothing is in the
+    next one's dump; their allocations are kept.
     """
-    printed, windows = windows_of(build("windows"), tmp_path)
+    printed, windows = windows_of(build("windows"), tmp_path / "all")
+    fewer = windows_of(build("windows"), tmp_path / "fewer", "from the second")
+    later = {label: cost for label, cost in windows.items() if label != "window 0"}
     nothing, thousand, once, twice, four_times = (
         windows.pop(f"window {number}") for number in range(5)
     )
     assert 1000 == thousand - nothing
     assert 2 * (twice - once) == four_times - twice
     assert not windows
+    assert (printed, later) == fewer
     assert "5 0,0,0,0 0,0,0,0 20,50500,10,0 40,101000,20,0 80,202000,40,0 0\n" == printed
-
-
-@NEEDS_VALGRIND
-def test_windows_before_the_first_that_counts_are_not_dumped(build: Build, tmp_path: Path) -> None:
-    """Nothing of them is in the next one's dump; their allocations are kept."""
-    folders = (tmp_path / "all", tmp_path / "fewer")
-    for folder in folders:
-        folder.mkdir()
-    printed, windows = windows_of(build("windows"), folders[0])
-    del windows["window 0"]
-    assert (printed, windows) == windows_of(build("windows"), folders[1], "from the second")
 
 
 @NEEDS_VALGRIND
@@ -642,7 +636,6 @@ def test_what_windows_cost_is_known_without_their_dumps(build: Build, tmp_path: 
     found = []
     for how in ("all dumped", "the last ones dumped"):
         folder = tmp_path / how
-        folder.mkdir()
         printed, windows = windows_of(build("windows"), folder, how, f"{folder}/log")
         costs = [int(amounts.rpartition(",")[2]) for amounts in printed.split()[1:-1]]
         found.append((costs, [windows.get(f"window {number}") for number in range(5)]))

@@ -12,12 +12,16 @@ from worker.cuda_calls import CudaCalls, demangled
 KERNELS = {7: b"_ZN2at4fillIfEEvi"}
 
 
+def kernel_name(function: ctypes.c_void_p) -> bytes | None:
+    """The function of a stand-in that knows the names of kernels."""
+    return KERNELS.get(function.value or 0)
+
+
 class StandIn:
     """A library that tells what it is asked, while somebody listens."""
 
-    def __init__(self) -> None:
-        self.listener: Any = None
-        self.stand_in_kernel = KernelNames()
+    listener: Any = None
+    stand_in_kernel = staticmethod(kernel_name)
 
     def stand_in_listen(self, listener: Any) -> None:
         """Tell ``listener`` from now on."""
@@ -27,16 +31,6 @@ class StandIn:
         """Ask it for something."""
         if self.listener:
             self.listener(kind, what)
-
-
-class KernelNames:
-    """The function that knows them."""
-
-    restype: Any = None
-
-    def __call__(self, function: ctypes.c_void_p) -> bytes | None:
-        """The name of one."""
-        return KERNELS.get(function.value or 0)
 
 
 def rows(ask: Callable[[StandIn], None], blocks: int = 0) -> list[tuple[str, str, int]]:

@@ -26,6 +26,8 @@ from tests.small_disk import fill, small_disk
 from tests.waiting import comes_true, ends_soon, is_stopped
 
 HOLD: TypeAlias = Callable[..., Path]
+TIMES = {"which": Which("times"), "cores": []}
+LIMITS: dict[str, Any] = {"timeout_s": 60, "files": {}, "made": {}}
 WATCHED = "a module of the build"
 SCRIPT = (
     HELLO
@@ -79,14 +81,13 @@ def hold(tmp_path: Path) -> Iterator[HOLD]:
 def asked(place: Path, what: str, **request: Any) -> dict[str, Any]:
     """The answer to a request about the server that takes times."""
     with channel.connected(place) as connection:
-        whole = {"do": what, "which": Which("times"), "cores": [], **request}
-        channel.send(connection, whole)
+        channel.send(connection, {"do": what, **TIMES, **request})
         return channel.receive(connection)
 
 
 def run(place: Path, stmt: str) -> dict[str, Any]:
     """The answer of a case."""
-    return asked(place, "run", task=task(stmt), timeout_s=60, files={}, made={})
+    return asked(place, "run", task=task(stmt), **LIMITS)
 
 
 def server_of(place: Path) -> int:
@@ -134,7 +135,7 @@ def test_what_is_good_for_every_command_is_counted_once(hold: HOLD, tmp_path: Pa
         f'os.makedirs({str(folder)!r}, exist_ok=True); answer["pid"] = os.getpid(); '
         f'open({str(folder / "cg.")!r} + str(os.getpid()) + ".1-01", "w").close()'
     )
-    kept = {"task": {**task(code), KEPT: True}, "timeout_s": 60, "files": {}, "made": {}}
+    kept = {"task": {**task(code), KEPT: True}, **LIMITS}
 
     def counted() -> int:
         found: int = asked(place, "run", **kept)["answer"]["pid"]
@@ -164,11 +165,9 @@ def test_a_case_ends_when_nobody_waits_for_it(hold: HOLD, tmp_path: Path) -> Non
     """However the command went."""
     place, said = hold(), tmp_path / "pid"
     stmt = f"open({str(said)!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
-    request = {"task": task(stmt), "timeout_s": 1000, "files": {}, "made": {}}
-    which = {"which": Which("times"), "cores": []}
-
     with channel.connected(place) as connection:
-        channel.send(connection, {"do": "run", **which, **request})
+        request = {"do": "run", **TIMES, "task": task(stmt), **LIMITS, "timeout_s": 1000}
+        channel.send(connection, request)
         assert comes_true(lambda: said.exists() and said.read_text())
 
     assert ends_soon(int(said.read_text()))
@@ -209,8 +208,7 @@ def test_a_holder_that_retires_serves_who_is_there(hold: HOLD) -> None:
     place = hold()
 
     with channel.connected(place) as waiting:
-        which = {"which": Which("times"), "cores": [], "task": task("time.sleep(1)")}
-        channel.send(waiting, {"do": "run", **which, "timeout_s": 60, "files": {}, "made": {}})
+        channel.send(waiting, {"do": "run", **TIMES, "task": task("time.sleep(1)"), **LIMITS})
         told(place, "retire")
         assert not place.exists()
         assert "ok" == channel.receive(waiting)["status"]
