@@ -11,6 +11,7 @@ import attrs
 
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.domain.build import Build
+from instruction_counts.system.commands import called
 
 CLANG = "clang"
 """What asks for the newest clang there is."""
@@ -66,18 +67,9 @@ def find_compiler(build: Build) -> CppCompiler:
 def printed(command: list[str], variables: Mapping[str, str] = os.environ) -> str:
     """What a command prints, in English; empty where it cannot be run."""
     try:
-        done = subprocess.run(
-            command,
-            env={**variables, "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=30,
-        )
+        return called(command, env={**variables, "LC_ALL": "C"}, timeout=30).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout
 
 
 def first_line(command: list[str], variables: Mapping[str, str] = os.environ) -> str:

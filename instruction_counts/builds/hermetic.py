@@ -8,7 +8,6 @@ is inherited but what is listed here; ``docs/explanation/hermetic.md`` gives the
 import itertools
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from types import MappingProxyType
 from instruction_counts.builds.lock_files import environment_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
+from instruction_counts.system.commands import called
 
 PROFILE_VERSION = 2
 """To be raised with any change of what a measured process is started with."""
@@ -89,9 +89,7 @@ def without_aslr() -> tuple[str, ...]:
     setarch = shutil.which("setarch", path=path)
     if setarch is None:
         return ()
-    tried = subprocess.run(
-        [setarch, "-R", "true"], env={"PATH": path}, capture_output=True, check=False
-    )
+    tried = called([setarch, "-R", "true"], env={"PATH": path})
     return (setarch, "-R") if tried.returncode == 0 else ()
 
 
@@ -119,15 +117,8 @@ def sourced_environment(build: Build) -> dict[str, str]:
         return {}
     base = {"PATH": _PATH, "HOME": os.environ.get("HOME", "/")}
     script = 'eval "$1" >&2 && /usr/bin/env -0'
-    done = subprocess.run(
-        ["/bin/bash", "-c", script, "source_cmd", build.source_cmd],
-        env=base,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        text=True,
-        errors="surrogateescape",
-    )
+    command = ["/bin/bash", "-c", script, "source_cmd", build.source_cmd]
+    done = called(command, env=base, errors="surrogateescape")
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise BuildError(

@@ -7,6 +7,7 @@ from typing import Any
 
 from instruction_counts.builds.hermetic import environment, interpreter_of
 from instruction_counts.domain.build import Build
+from instruction_counts.system.commands import called
 
 _TIMEOUT_S = 60.0
 _LACKS = (
@@ -18,15 +19,9 @@ _LACKS = (
 def printed(build: Build, code: str, *arguments: str) -> Any:
     """The JSON that ``code`` prints in the interpreter of ``build``; None where that fails."""
     try:
-        done = subprocess.run(
-            [interpreter_of(build), "-c", code, *arguments],
-            env=environment(build),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-            timeout=_TIMEOUT_S,
-        )
+        command = [interpreter_of(build), "-c", code, *arguments]
+        done = called(command, env=environment(build), cwd="/", timeout=_TIMEOUT_S)
+        done.check_returncode()
         return json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None

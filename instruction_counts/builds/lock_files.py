@@ -20,6 +20,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, Problem, ValidationError
 from instruction_counts.reading.documents import read_bytes
 from instruction_counts.system.cache import ENVIRONMENTS, Cache, cache_root, key_of
+from instruction_counts.system.commands import called
 from instruction_counts.system.shortages import shortage_in
 
 SUFFIXES = (".txt", ".lock")
@@ -143,15 +144,7 @@ def pip_install(folder: Path, lock: str) -> None:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    done = called(command, stderr=subprocess.STDOUT)
     if done.returncode:
         raise error_of(done.stdout)
 

@@ -16,6 +16,7 @@ from instruction_counts.core.api import TORCH
 from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.machine import read_machine
+from instruction_counts.system.commands import called
 from instruction_counts.system.worker_process import WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
@@ -166,20 +167,12 @@ class ForkProcesses:
         # Without `site`, which may import torch where a build changes it.
         command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-S", "-c", "")
         try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                check=False,
-            )
+            done = called(command, cwd=folder, env=variables, stderr=subprocess.STDOUT)
         except OSError as error:
             return str(error)
         for path in (folder / "dumps").iterdir():
             path.unlink()
-        last = "\n".join(done.stdout.decode(errors="replace").splitlines()[-5:])
+        last = "\n".join(done.stdout.splitlines()[-5:])
         return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
 
     def _allocator(self) -> Mapping[str, str]:

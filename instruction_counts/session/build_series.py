@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import ComparisonRequest, verify
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
+from instruction_counts.system.commands import called
 
 if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
     from instruction_counts.storage.store import Store
@@ -114,15 +114,7 @@ def made_build(
 
 def _output_of(script: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """How a shell command of the user ends, and what it prints; its errors go to stderr."""
-    done = subprocess.run(
-        ["/bin/bash", "-c", script],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-        errors="replace",
-        env=environment,
-    )
+    done = called(["/bin/bash", "-c", script], stderr=None, env=environment)
     return done.returncode, done.stdout
 
 

@@ -19,6 +19,7 @@ import attrs
 from instruction_counts.builds.compilers import first_line
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.cache import Cache, key_of
+from instruction_counts.system.commands import called
 from instruction_counts.system.worker_process import NO_STAND_IN
 
 KIND = "stand-ins"
@@ -286,17 +287,9 @@ def _printed(
 ) -> str:
     """What a command prints that is run in ``folder``; where it fails, an error says why."""
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=True,
-            timeout=_TIMEOUT_S,
-        )
+        variables = {**os.environ, "LC_ALL": "C"}
+        done = called(command, cwd=folder, env=variables, timeout=_TIMEOUT_S)
+        done.check_returncode()
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         why = next((line for line in said if "error" in line), said[-1])
