@@ -8,8 +8,7 @@ import attrs
 import pytest
 
 from instruction_counts import cli
-from instruction_counts.builds.inquiry import made_for
-from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.builds.probing import BuildFacts, made_for, probe
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.metrics import OF_CUDA

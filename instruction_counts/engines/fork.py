@@ -22,8 +22,7 @@ from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
 from instruction_counts.builds.files import digest_of
 from instruction_counts.builds.hermetic import environment, without_aslr
-from instruction_counts.builds.inquiry import made_for
-from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.builds.probing import BuildFacts, made_for
 from instruction_counts.core.api import TORCH
 from instruction_counts.core.labels import CPU, CUDA
 from instruction_counts.core.runtimes import Artefact, runtime_of

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.builds.inquiry import measure_machine
 from instruction_counts.builds.lock_files import mark_used
-from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.builds.probing import BuildFacts, measure_machine
 from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Machine, Outcome

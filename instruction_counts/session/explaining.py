@@ -14,7 +14,7 @@ import attrs
 from instruction_counts.analysis.attribution.causes import executed_changes
 from instruction_counts.analysis.attribution.functions import FunctionDifference, difference
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.builds.inquiry import inquire
+from instruction_counts.builds.probing import inquire
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.causes import Cause, CauseKind

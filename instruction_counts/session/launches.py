@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from instruction_counts.analysis.attribution.names import unqualified
-from instruction_counts.builds.inquiry import ask
+from instruction_counts.builds.probing import ask
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError

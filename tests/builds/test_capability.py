@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.builds.inquiry import measure_machine
+from instruction_counts.builds.probing import measure_machine
 from instruction_counts.domain.build import default_build
 from worker.capability import copied_bytes, last_level_cache_bytes
 

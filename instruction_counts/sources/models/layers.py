@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import cattrs
 
-from instruction_counts.builds.inquiry import inquire
+from instruction_counts.builds.probing import inquire
 from instruction_counts.core.facts import Use
 from instruction_counts.domain.build import Build
 from instruction_counts.sources.inputs import InputSpec, ModelSource

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 import cattrs
 
-from instruction_counts.builds.inquiry import inquire, scripts_text
+from instruction_counts.builds.probing import inquire, scripts_text
 from instruction_counts.domain.build import Build
 from instruction_counts.sources.operators.entries import OperatorEntry
 from instruction_counts.system.cache import Cache, key_of

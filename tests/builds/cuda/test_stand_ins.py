@@ -20,7 +20,7 @@ from instruction_counts.builds.cuda.stand_ins import (
     stand_ins,
     write,
 )
-from instruction_counts.builds.inquiry import inquire
+from instruction_counts.builds.probing import inquire
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.cache import Cache

@@ -11,8 +11,7 @@ import attrs
 import pytest
 
 from instruction_counts.builds import probing
-from instruction_counts.builds.inquiry import inquire
-from instruction_counts.builds.probing import probe
+from instruction_counts.builds.probing import inquire, probe
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from tests.process import executable
