@@ -129,7 +129,7 @@ OF_CYCLES = (
     Metric("last_level_misses", "last-level misses", "misses", exact=False),
     Metric("mispredictions", "mispredicted branches", "branches", exact=False),
 )
-"""Medians over memory layouts, where they are asked for; see `engines.cycles`."""
+"""Medians over memory layouts, where they are asked for; see `engines.fork_counts`."""
 
 HARDWARE = "hardware"
 """What is asked for to have these."""

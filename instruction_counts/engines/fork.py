@@ -41,10 +41,8 @@ from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Ou
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
-from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.engines.cycles import CaseCycles
+from instruction_counts.engines.cpp.source import CppSource, with_output
 from instruction_counts.engines.engine import (
     Engine,
     EngineEntry,
@@ -54,14 +52,13 @@ from instruction_counts.engines.engine import (
     artefact_source,
     case_message,
 )
-from instruction_counts.engines.fork_blocks import opened_blocks
-from instruction_counts.engines.fork_counts import CaseCounts, Once
+from instruction_counts.engines.fork_counts import CaseCounts, CaseCycles, Once
 from instruction_counts.engines.fork_processes import COUNTS, CYCLES, TIMES, ForkProcesses, Which
 from instruction_counts.engines.fork_server import CACHES, ServerStartError
 from instruction_counts.engines.kinds import kind_of
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.timer import TimerEngine
-from instruction_counts.engines.turns import Blocks, time_in_turns
+from instruction_counts.engines.turns import Blocks, opened_blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.engines.warm.client import HolderGoneError, Server, WarmServers
 from instruction_counts.system.cache import Cache, has_its_sources, key_of, note_sources

@@ -6,13 +6,17 @@ belongs to a process (where its memory lies) is drawn again in each round.
 """
 
 import contextlib
+import json
 import math
 import random
+import socket
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 
@@ -186,3 +190,66 @@ def _why_stop(rounds: Sequence[_Round], spent_s: float) -> Stopped | None:
         if spent_s >= BUDGET_S:
             return Stopped.BUDGET
     return Stopped.BUDGET if spent_s >= _LONGEST_S else None
+
+
+# Blocks of a case in a child of a server that takes times
+
+
+class ForkBlocks:
+    """What the child of a task times, at the other end of a connection."""
+
+    def __init__(self, listener: socket.socket, task: Future[object]) -> None:
+        self._task = task
+        try:
+            self._connection, _ = listener.accept()
+        except OSError:
+            raise self._failure() from None
+        self._lines = self._connection.makefile("rb")
+
+    def close(self) -> None:
+        """Ask for no further block."""
+        self._lines.close()
+        self._connection.close()
+
+    def time(self, runs: int) -> Block:
+        """See `Blocks`."""
+        with contextlib.suppress(OSError):  # the answer says why
+            self._connection.sendall(json.dumps({"runs": runs}).encode() + b"\n")
+        found = self.receive()
+        return Block(found["seconds"], found["preempted"], found["major_faults"])
+
+    def receive(self) -> dict[str, Any]:
+        """The next message of the child."""
+        try:
+            line = self._lines.readline()
+        except OSError:
+            line = b""
+        if not line:
+            raise self._failure()
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _failure(self) -> BaseException:
+        ended = Failure(FailureKind.EXIT, "its process ended while it was timed")
+        return self._task.exception() or WorkerError(ended)
+
+
+@contextlib.contextmanager
+def opened_blocks(run: Callable[[Path], object], place: Path) -> Iterator[ForkBlocks]:
+    """Let ``run`` carry out the task, whose child connects to ``place``; at the end it ends.
+
+    Raises:
+        WorkerError, ServerStartError: what ``run`` raises, also between two blocks.
+    """
+    with socket.socket(socket.AF_UNIX) as listener, ThreadPoolExecutor(1) as threads:
+        listener.bind(str(place))
+        listener.listen(1)
+        task = threads.submit(run, place)
+        # Nobody waits for a child that ends before it connects.
+        task.add_done_callback(lambda _: listener.shutdown(socket.SHUT_RDWR))
+        try:
+            with contextlib.closing(ForkBlocks(listener, task)) as blocks:
+                blocks.receive()  # it is ready
+                yield blocks
+        finally:
+            place.unlink(missing_ok=True)
