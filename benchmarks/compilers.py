@@ -26,8 +26,7 @@ from instruction_counts.builds.hermetic import environment
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.cpp.headers import HEADERS
+from instruction_counts.engines.cpp.compiler import HEADERS, Compiler
 from instruction_counts.engines.cpp.source import PRELUDES, CppSource, Prelude, candidates
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD, load_cases

@@ -23,7 +23,6 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.connection import connected, is_cluster
 from instruction_counts.cluster.worker import (
     Desk,
-    Hello,
     Opened,
     Wanted,
     for_a_worker,
@@ -290,11 +289,11 @@ class ClusterLanes:
             self._used = {at: widest for at, widest in self._used.items() if at in found}
 
     def _open_one(self, wanted: Wanted, address: str) -> Opened:
-        theirs = self._workers.ask(address, Desk.hello)
-        if theirs != (ours := Hello(__version__, counting_digest())):
-            message = f"{address} has version {theirs.version}, and this is {ours.version}"
-            if theirs.version == ours.version:
-                message = f"{address} has other code of version {theirs.version}"
+        version, counted_by = self._workers.ask(address, Desk.hello)
+        if (version, counted_by) != (__version__, counting_digest()):
+            message = f"{address} has version {version}, and this is {__version__}"
+            if version == __version__:
+                message = f"{address} has other code of version {version}"
             raise UsageError(message, _SAME_PROGRAM)
         return self._workers.ask(address, Desk.open_lanes, wanted)
 

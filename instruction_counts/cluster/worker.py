@@ -35,15 +35,6 @@ _LOG = logging.getLogger(__name__)
 
 
 @attrs.frozen
-class Hello:
-    """Which program a worker has: that of the controller, or it is not used."""
-
-    version: str
-    counted_by: str
-    """A digest of what counting processes execute."""
-
-
-@attrs.frozen
 class Wanted:
     """The lanes of a run."""
 
@@ -167,9 +158,9 @@ class Desk:
 
     # What can be asked
 
-    def hello(self) -> Hello:
-        """Which program this is."""
-        return Hello(__version__, counting_digest())
+    def hello(self) -> tuple[str, str]:
+        """Which program this is: its version, and a digest of what counting processes execute."""
+        return __version__, counting_digest()
 
     def probe(self, build: Build, timeout_s: float) -> BuildFacts:
         """What a build is, here."""

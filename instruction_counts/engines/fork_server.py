@@ -4,11 +4,11 @@ import contextlib
 import itertools
 import json
 import os
-import select
 import shutil
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -352,12 +352,8 @@ def _wait_for_end(pid: int, timeout_s: float, waiting: int | None = None) -> boo
     except ProcessLookupError:
         return True
     try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        if waiting is not None:
-            poll.register(waiting, select.POLLIN)
-        ready = poll.poll(min(timeout_s, _LONGEST_WAIT_S) * 1000)
-        return descriptor in {found for found, _ in ready}
+        awaited = [descriptor] if waiting is None else [descriptor, waiting]
+        return descriptor in connection.wait(awaited, min(timeout_s, _LONGEST_WAIT_S))
     finally:
         os.close(descriptor)
 

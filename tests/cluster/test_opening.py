@@ -14,7 +14,7 @@ import pytest
 
 from instruction_counts import __version__
 from instruction_counts.cluster.lanes import ClusterLanes, LostWorkerError, Workers, ask_any
-from instruction_counts.cluster.worker import Answer, Desk, Hello, Measured, Opened
+from instruction_counts.cluster.worker import Answer, Desk, Measured, Opened
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
@@ -25,7 +25,7 @@ from instruction_counts.system.worker_tasks import counting_digest
 from tests.fakes import BUILD, FACTS, FINGERPRINT, make_order
 from tests.waiting import comes_true
 
-SAME = Hello(__version__, counting_digest())
+SAME = __version__, counting_digest()
 MEASURED = Outcome(Status.OK)
 OPENED = Opened(2, 4, {"default": FINGERPRINT})
 
@@ -80,8 +80,8 @@ def opened(**answers: Mapping[str, Any]) -> tuple[ClusterLanes, list[str]]:
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ({"hello": Hello("0.9", "x")}, f"b has version 0.9, and this is {__version__}"),
-        ({"hello": Hello(__version__, "x")}, f"b has other code of version {__version__}"),
+        ({"hello": ("0.9", "x")}, f"b has version 0.9, and this is {__version__}"),
+        ({"hello": (__version__, "x")}, f"b has other code of version {__version__}"),
         ({"open_lanes": BuildError("no such build")}, "no such build"),
         ({"hello": LostWorkerError("b")}, "b is gone"),
     ],

@@ -9,7 +9,7 @@ import torch
 from tests.fixtures.models import small_models
 from worker import models
 from worker.installed import RefusalError
-from worker.model_modules import constructor_arguments
+from worker.model_recorder import constructor_arguments
 
 FIXTURES = Path(small_models.__file__).parent
 IMAGE = {"name": None, "shape": [1, 4, 8, 8], "dtype": "float32", "high": None}

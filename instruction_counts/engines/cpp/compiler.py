@@ -5,29 +5,30 @@ selected. Torch's headers take far longer to compile than a case, so they are pr
 own cache and never where torch is installed. Even a precompiled header costs the instantiation of
 every template that it mentions, so a case gets the smallest of a few preludes that its words
 suggest.
+
+A copy of an environment, or a torch of which only sources were edited and built anew, has its
+headers at another path and with other times. So a compiler finds them through links in the cache,
+in a folder that is named by what they contain: builds that have the same share what is compiled.
 """
 
 import contextlib
 import errno
+import hashlib
+import itertools
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import attrs
 
 from instruction_counts.builds.compilers import first_line
+from instruction_counts.builds.files import digest_of, files_below
 from instruction_counts.builds.hermetic import c_compiler
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.headers import (
-    HEADERS,
-    header_names,
-    headers_digest,
-    shared_paths,
-)
 from instruction_counts.engines.cpp.process import CompileError, CompilerProcesses, diagnosis
 from instruction_counts.engines.cpp.source import (
     PRELUDES,
@@ -38,8 +39,10 @@ from instruction_counts.engines.cpp.source import (
 )
 from instruction_counts.engines.engine import Lend
 from instruction_counts.system.cache import VARIABLE, Cache, has_its_sources, key_of, note_sources
+from instruction_counts.system.files import states_of
 
-_CASES, _SHIMS = "cases", "shims"
+_CASES, _SHIMS, HEADERS = "cases", "shims", "headers"
+"""Kinds of entries of the cache."""
 
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-lc10")
 _NATIVE = Path(__file__).parents[1] / "native"
@@ -303,3 +306,61 @@ def cpp_standard(torch_root: Path) -> int:
         return _OLDEST_STANDARD
     named = [int(year) for year in re.findall(r"""['"]-std=c\+\+(\d\d)['"]""", text)]
     return max([_OLDEST_STANDARD, *named])
+
+
+# Torch's headers by their content
+
+_CONTENT = "content"
+_SUFFIXES = {"", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".tcc", ".cuh"}
+
+
+def shared_paths(cache: Cache, paths: Sequence[str]) -> tuple[str, ...]:
+    """Links to ``paths``, or to what the first build had that has the same headers there.
+
+    Raises:
+        OSError: a header cannot be read, or the cache cannot be written to.
+    """
+    if not paths:
+        return ()
+    content = _content_of(cache, paths)
+
+    def build(folder: Path) -> None:
+        for place, path in enumerate(paths):
+            (folder / str(place)).symlink_to(path)
+
+    def is_current(folder: Path) -> bool:
+        targets = [str((folder / str(place)).readlink()) for place in range(len(paths))]
+        return _content_of(cache, targets) == content
+
+    # A cache may keep its headers elsewhere, and compilers are told where.
+    folder = cache.entry(HEADERS, content, build, is_current=is_current).resolve()
+    return tuple(str(folder / str(place)) for place in range(len(paths)))
+
+
+def headers_digest(include_paths: Sequence[str]) -> str:
+    """Changes when a header below ``include_paths`` does: their names, sizes and times."""
+    return digest_of(states_of(itertools.chain.from_iterable(map(files_below, include_paths))))
+
+
+def header_names(search_path: str) -> Iterator[str]:
+    """The paths of what may be headers, below the folders of a variable such as CPATH."""
+    for folder in filter(None, search_path.split(os.pathsep)):
+        for path in files_below(folder):
+            suffix = os.path.splitext(path)[1]  # noqa: PTH122 - maybe thousands
+            if suffix in _SUFFIXES and f"{os.sep}." not in path[len(folder) :]:
+                yield path
+
+
+def _content_of(cache: Cache, paths: Sequence[str]) -> str:
+    """A digest of the names and the content of the headers; read once as long as none changes."""
+
+    def build(folder: Path) -> None:
+        digest = hashlib.sha256()
+        for top in paths:
+            for path in files_below(top):
+                name, text = os.path.relpath(path, top), Path(path).read_bytes()
+                digest.update(f"{name}\0{len(text)}\n".encode() + text)
+        (folder / _CONTENT).write_text(digest.hexdigest()[:32], encoding="ascii")
+
+    entry = cache.entry(HEADERS, key_of(_CONTENT, headers_digest(paths)), build)
+    return (entry / _CONTENT).read_text(encoding="ascii")
