@@ -1,15 +1,19 @@
-"""What a build does not have."""
+"""What a build does not have, the names of its functions included."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import attrs
 import pytest
 
 from instruction_counts.builds.compilers import CppCompiler
-from instruction_counts.builds.missing import missing, runtime_refusal
+from instruction_counts.builds.missing import advice_on_names, missing, runtime_refusal
 from instruction_counts.core.runtimes import Runtime, register, unregister
 from instruction_counts.core.types import AutogradMode, RuntimeMode
+from tests.engines.compiled_c import NEEDS_GCC, compile_c
 from tests.fakes import FACTS, make_case
+from tests.process import called, executable
 
 
 @pytest.fixture
@@ -57,3 +61,64 @@ def test_what_cannot_be_differentiated_is_refused(runtime: RuntimeMode, expected
     ]
 
     assert ["", expected] == [runtime_refusal(FACTS, case) for case in cases]
+
+
+# Whether the functions of an interpreter have names, seen in programs that are linked here
+
+
+def linked(folder: Path, *options: str, output: str = "python3.11") -> Path:
+    """A program or a library of one function, in place of an interpreter."""
+    source = folder / "main.c"
+    source.write_text("int called(void) { return 0; }\nint main(void) { return called(); }\n")
+    path = folder / output
+    compile_c("-Wl,--build-id", *options, source, "-o", path)
+    return path
+
+
+def debug_file(program: Path, folder: Path) -> Path:
+    """Where the symbols of a program are looked for."""
+    text = called(["readelf", "--notes", str(program)]).stdout
+    found = re.search(r"Build ID: (\w\w)(\w+)", text)
+    assert found is not None
+    return folder / found[1] / f"{found[2]}.debug"
+
+
+@NEEDS_GCC
+def test_an_interpreter_with_symbols_needs_no_advice(tmp_path: Path) -> None:
+    """Nothing is said where nothing is missing."""
+    assert advice_on_names(str(linked(tmp_path)), tmp_path) == ""
+
+
+@NEEDS_GCC
+def test_a_stripped_interpreter_is_told_with_what_names_its_functions(tmp_path: Path) -> None:
+    """One outside the system's folders has no package with its names."""
+    path = linked(tmp_path, "-s")
+    expected = (
+        f"most functions of {path} have no names in explain: "
+        "--build with an interpreter that was not stripped names them"
+    )
+    assert advice_on_names(str(path), tmp_path) == expected
+
+
+@NEEDS_GCC
+def test_names_in_a_separate_file_are_found_by_the_identity_of_the_program(tmp_path: Path) -> None:
+    """Debian's packages of debug files lay them there."""
+    path = linked(tmp_path, "-s")
+    file = debug_file(path, tmp_path / "debug")
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert advice_on_names(str(path), tmp_path / "debug") == ""
+
+
+@NEEDS_GCC
+def test_the_code_of_an_interpreter_may_be_in_a_library(tmp_path: Path) -> None:
+    """The program is then a few lines that call it, whose own symbols say nothing."""
+    library = linked(tmp_path, "-s", "-shared", "-fPIC", output="libpython3.11.so")
+    needs = ("-Wl,--no-as-needed", f"-Wl,-rpath,{tmp_path}", f"-L{tmp_path}", "-lpython3.11")
+    program = linked(tmp_path, *needs)
+    assert f"most functions of {library} have" in advice_on_names(str(program), tmp_path)
+
+
+def test_nothing_is_said_of_what_is_no_program(tmp_path: Path) -> None:
+    """An interpreter may be a script that starts another one."""
+    assert advice_on_names(executable(tmp_path / "python", ""), tmp_path) == ""

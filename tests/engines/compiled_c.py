@@ -1,10 +1,11 @@
 """C that tests compile: the libraries of counted processes, and programs that use them."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.process import called
 
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "steady"
 GCC = shutil.which("gcc") or ""
@@ -14,5 +15,5 @@ NEEDS_GCC = pytest.mark.skipif(not GCC, reason="gcc is not installed")
 def compile_c(*arguments: str | Path) -> None:
     """Compile with every warning an error."""
     command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", *map(str, arguments)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = called(command)
     assert finished.returncode == 0, finished.stderr

@@ -1,4 +1,4 @@
-"""The library that is preloaded into the counted process, with a real compiler and Valgrind."""
+"""The libraries of counted processes, with a real compiler and Valgrind."""
 
 import ctypes
 import errno
@@ -27,11 +27,11 @@ from hypothesis.stateful import (
 )
 
 from tests.engines.compiled_c import NEEDS_GCC, PROGRAMS, compile_c
+from tests.process import ROOT
 from tests.real import NEEDS_VALGRIND
 from worker.cpython import facts
 from worker.main import Shim
 
-ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "instruction_counts" / "engines" / "native" / "steady.c"
 
 KIB = 1 << 10
@@ -700,3 +700,28 @@ def test_counters_stay_as_they_are_where_nothing_is_known_of_them(library: Libra
 
     assert shim.holds_counters is False
     assert before == code._co_code_adaptive  # type: ignore[attr-defined]
+
+
+# ---- memory that is filled ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "linking",
+    [
+        pytest.param(["-Wl,-z,lazy"], id="lazy"),
+        pytest.param(["-Wl,-z,now,-z,relro"], id="read-only"),
+        pytest.param(["-fno-plt", "-Wl,-z,now,-z,relro"], id="without a table of calls"),
+        pytest.param(["-fno-pie", "-no-pie"], id="at a fixed address"),
+    ],
+)
+def test_all_fresh_memory_is_filled(tmp_path: Path, linking: list[str]) -> None:
+    """However a program reaches its allocator, and whether a block is new or used again."""
+    library, program = tmp_path / "fresh.so", tmp_path / "fills"
+    compile_c("-O2", "-shared", "-fPIC", "-o", library, SOURCE.with_name("fresh.c"))
+    compile_c("-O1", "-fno-builtin", *linking, "-o", program, PROGRAMS / "fills.c", "-ldl")
+
+    lines = output_of(program, library).splitlines()
+    contents = {line.split()[0]: {*line.split()[1:]} for line in lines}
+
+    assert {"zero"} == contents.pop("calloc")
+    assert [{"filled"}] * 6 == list(contents.values())
