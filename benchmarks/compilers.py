@@ -22,7 +22,6 @@ from rich.console import Console
 from rich.table import Table
 
 from instruction_counts import api
-from instruction_counts.builds.hermetic import environment
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.selection import Selection
@@ -59,7 +58,7 @@ def _header_of(case: Case) -> Prelude:
 
 def _compiled(name: str, cases: Sequence[Case], headers: Counter[Prelude]) -> Table:
     facts = MeasurementSettings(compiler=name).probe(default_build())
-    compiler = Compiler(facts, Cache(), environment(facts.build))
+    compiler = Compiler(facts, Cache())
     table = Table("header", "header (s)", "MB", "case (s, median)", "cases", "all (s)")
     table.title, total_s = facts.compiler.version, 0.0
     for header, number in headers.items():

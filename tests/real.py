@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from instruction_counts import cli
-from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
@@ -42,10 +41,9 @@ def measured(
     facts: BuildFacts, cache: Cache, orders: Mapping[str, WorkOrder], *, keeps_servers: bool = False
 ) -> dict[str, Outcome]:
     """What becomes of each order, one after the other, on a fork engine of their own."""
-    compiler = Compiler(facts, cache, environment(facts.build))
     profile = Profile(keeps_servers=keeps_servers, min_run_time_s=0.01)
     outcomes = {}
-    with contextlib.closing(ForkEngine(facts, compiler, profile, print)) as engine:
+    with contextlib.closing(ForkEngine(facts, Compiler(facts, cache), profile, print)) as engine:
         for name, order in orders.items():
             with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
                 outcomes[name] = engine.measure(order, cores, Path(folder))

@@ -659,7 +659,7 @@ _REPAIR = "Repair the C compiler, or name another one with CC."
 
 
 def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:
-    compiler = Compiler(facts, Cache(), environment(facts.build))
+    compiler = Compiler(facts, Cache())
     if facts.lacks_cuda_libraries:
         profile = attrs.evolve(profile, device=CUDA)
     try:

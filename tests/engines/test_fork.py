@@ -149,9 +149,8 @@ def failure_of(outcome: Outcome) -> Failure:
 
 def make_engine(facts: BuildFacts, cache: Path, notices: list[str], **more: Any) -> ForkEngine:
     """An engine that takes little time for wall times; ``more`` is of its profile."""
-    compiler = Compiler(facts, Cache(cache), environment(BUILD))
     profile = Profile(min_run_time_s=0.01, keeps_servers=False, **more)
-    return ForkEngine(facts, compiler, profile, notices.append)
+    return ForkEngine(facts, Compiler(facts, Cache(cache)), profile, notices.append)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ class LibrariesAt(Compiler):
     """Its libraries for the counted process are one file, as far as copying them needs."""
 
     def __init__(self, place: Path = Path(__file__)) -> None:
-        super().__init__(FACTS, Cache(), {})
+        super().__init__(FACTS, Cache())
         self.place = place
 
     def native(self, name: str) -> Path:

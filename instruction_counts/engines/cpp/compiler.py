@@ -18,7 +18,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -26,7 +26,7 @@ import attrs
 
 from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.files import digest_of, files_below
-from instruction_counts.builds.hermetic import c_compiler
+from instruction_counts.builds.hermetic import c_compiler, environment
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.process import CompileError, CompilerProcesses, diagnosis
@@ -66,7 +66,6 @@ class Compiler:
         self,
         facts: BuildFacts,
         cache: Cache,
-        environment: Mapping[str, str],
         *,
         preludes: tuple[Prelude, ...] = PRELUDES,
         libraries: tuple[str, ...] = LIBRARIES,
@@ -74,7 +73,7 @@ class Compiler:
     ) -> None:
         self._facts, self._compiler, self.cache = facts, facts.compiler, cache
         self._preludes, self._libraries = preludes, libraries
-        self._commands = CompilerProcesses(environment, timeout_s)
+        self._commands = CompilerProcesses(environment(facts.build), timeout_s)
 
     def case(self, source: CppSource, cores: tuple[int, ...] = ()) -> Path:
         """The shared object of ``source``, from the cache or compiled on ``cores``.

@@ -18,7 +18,7 @@ class Recording(Compiler):
     """Compiles nothing, and says what it was asked for and where."""
 
     def __init__(self, folder: Path, *known: str) -> None:
-        super().__init__(FACTS, Cache(folder), {})
+        super().__init__(FACTS, Cache(folder))
         self.known, self.asked = {*known}, list[tuple[str, tuple[int, ...]]]()
 
     def has(self, source: CppSource) -> bool:

@@ -25,7 +25,6 @@ from tests.process import called, executable
 CLANG = find_compiler(attrs.evolve(BUILD, compiler="clang"))
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 SMALL, FULL = Prelude("small", ("tiny/small.h",)), Prelude("full", ("tiny/full.h",), r"\bnn::")
 
 SMALL_H = """
@@ -70,14 +69,17 @@ def fingerprinted(facts: BuildFacts, **changes: Any) -> BuildFacts:
     return attrs.evolve(facts, fingerprint=attrs.evolve(facts.fingerprint, **changes))
 
 
+def with_variables(facts: BuildFacts, variables: dict[str, str]) -> BuildFacts:
+    """The build with these in its environment."""
+    return attrs.evolve(facts, build=attrs.evolve(facts.build, env=variables))
+
+
 def tiny_compiler(
     facts: BuildFacts, folder: Path, timeout_s: float = 60, **variables: str
 ) -> Compiler:
     """A compiler for tiny headers, with its cache in ``folder``."""
-    environment = {**ENVIRONMENT, **variables}
-    return Compiler(
-        facts, Cache(folder), environment, preludes=(SMALL, FULL), libraries=(), timeout_s=timeout_s
-    )
+    found = with_variables(facts, variables)
+    return Compiler(found, Cache(folder), preludes=(SMALL, FULL), libraries=(), timeout_s=timeout_s)
 
 
 @pytest.fixture(scope="module")
@@ -519,12 +521,12 @@ def test_a_compiler_that_fails_says_why(
     """There is none, or it is of no use: the engine does not start."""
     variables = {"PATH": "/nowhere"}
     if text is not None:
-        variables = {**ENVIRONMENT, "CC": str(tmp_path / "cc")}
+        variables = {"CC": str(tmp_path / "cc")}
         (tmp_path / "cc").write_text(text)
         (tmp_path / "cc").chmod(0o755)
-    without = attrs.evolve(facts, compiler=CppCompiler())
+    without = with_variables(attrs.evolve(facts, compiler=CppCompiler()), variables)
     with pytest.raises(CompileError, match=message) as caught:
-        Compiler(without, Cache(tmp_path / "cache"), variables).native("steady")
+        Compiler(without, Cache(tmp_path / "cache")).native("steady")
     assert caught.value.remedy.startswith(remedy)
 
 

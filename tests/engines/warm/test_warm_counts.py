@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import probe
 from instruction_counts.core.api import GroupedOnce, GroupedStmts
 from instruction_counts.core.expand import materialize
@@ -94,7 +93,7 @@ def test_what_is_known_of_a_build_is_what_would_be_found_out() -> None:
 def test_servers_end_with_the_process_that_keeps_them() -> None:
     """As where it is killed: whoever has imported torch is not left behind."""
     facts = known_or_probed(BUILD, 300)
-    native = Compiler(facts, Cache(), environment(BUILD)).native
+    native = Compiler(facts, Cache()).native
     servers = WarmServers(facts, Profile(), (native("steady"), native("fresh")), 600, print)
     servers.server(Which("times")).warm_up()
     ((_, holder),) = holders()
