@@ -27,11 +27,12 @@ from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine, Profile
 from instruction_counts.engines.registry import engine_named
-from instruction_counts.execution.cores import available_cores, machine_wide
+from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.local_lanes import LocalLanes
 from instruction_counts.execution.scheduler import execute
 from instruction_counts.sources.definitions import STANDARD, load
+from instruction_counts.system.folders import make_runtime_folder
 
 SAMPLE = (
     "MatMul / mm · Python · Eager · Forward",
@@ -155,7 +156,7 @@ def carried_out(
     engine: Engine, facts: BuildFacts, orders: Sequence[WorkOrder], lanes: int
 ) -> dict[str, list[Outcome]]:
     """The outcomes of the orders of each case, in their order where one lane carries them out."""
-    pool = machine_wide(available_cores(), CONSOLE.print)
+    pool = CorePool(available_cores(), make_runtime_folder(), CONSOLE.print)
     outcomes: dict[str, list[Outcome]] = {}
     here = LocalLanes({facts.build.name: engine}, pool, lanes)
     with closing(execute(orders, here)) as events:

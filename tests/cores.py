@@ -7,10 +7,11 @@ from pathlib import Path
 
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.engines.engine import Engine
-from instruction_counts.execution.cores import CorePool, available_cores, machine_wide
+from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.local_lanes import LocalLanes
+from instruction_counts.system.folders import make_runtime_folder
 
-MACHINE = machine_wide(available_cores(), lambda _: None)
+MACHINE = CorePool(available_cores(), make_runtime_folder())
 """What is measured on it takes turns with whatever else runs, other tests included."""
 
 

@@ -6,6 +6,7 @@ an empty loop is subtracted. Of the windows of one length the smallest counts: w
 differ (an interpreter that retries a specialisation, say) only ever adds.
 """
 
+import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -135,6 +136,9 @@ class _Dumped:
         return read(self.path)
 
 
+_instructions = operator.attrgetter("instructions")
+
+
 def are_alike(answers: Sequence[Mapping[str, Any]]) -> bool:
     """Whether windows of a length all cost the same: one of each then tells what costs it."""
     return len({(answer["runs"], answer["instructions"]) for answer in answers}) <= 2
@@ -202,10 +206,6 @@ def others_in(folder: Path, pid: int) -> int:
     """What all threads but the calling one spent in their lives, from the dumps of a process."""
     paths = (path for path in folder.glob(f"cg.{pid}-*") if not path.name.endswith(FIRST_THREAD))
     return sum(read_totals(path) for path in paths)
-
-
-def _instructions(window: _Dumped) -> int:
-    return window.instructions
 
 
 def _known(windows: Sequence[_Dumped]) -> list[_Dumped]:

@@ -19,7 +19,7 @@ import attrs
 import cattrs
 
 from instruction_counts.builds.compilers import first_line
-from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS, StandIns
+from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS
 from instruction_counts.builds.files import digest_of
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.probing import BuildFacts, made_for
@@ -146,7 +146,10 @@ class ForkEngine:
         self._others: dict[_Needs, ForkEngine] = {}
         self._making_others = threading.Lock()
         self._is_closed = False
-        self.stand_ins = self._made_stand_ins()
+        self.stand_ins, cuda = NO_STAND_INS, facts.cuda
+        if profile.device == CUDA and cuda is not None:
+            folder = Path(facts.torch_root) / "lib"
+            self.stand_ins = made_for(facts.build, folder, cuda, compiler.cache)
         libraries = (compiler.native("steady"), compiler.native("fresh"), *self.stand_ins.paths)
         with contextlib.ExitStack() as undo:
             self._folder = WorkFolder()
@@ -273,14 +276,12 @@ class ForkEngine:
         except OSError as error:
             failure = Failure(FailureKind.EXIT, str(error))
         except ServerStartError as error:
-            message = f"the server does not start{self._hint()}: {error}"
+            preloads = self._facts.build.env.get("LD_PRELOAD")
+            may_clash = preloads and self._profile.allocator == "steady"
+            hint = " (if LD_PRELOAD is an allocator: --allocator system)" if may_clash else ""
+            message = f"the server does not start{hint}: {error}"
             failure = self._start_failure = Failure(FailureKind.REFUSED, message)
         return Outcome.failed(failure)
-
-    def _hint(self) -> str:
-        """What to try, of what a build asks for that may be the cause."""
-        preloads = self._facts.build.env.get("LD_PRELOAD") and self._profile.allocator == "steady"
-        return " (if LD_PRELOAD is an allocator: --allocator system)" if preloads else ""
 
     def _needs_of(self, order: WorkOrder) -> _Needs:
         """What servers an order needs; some builds have no other than those of CUDA."""
@@ -288,13 +289,6 @@ class ForkEngine:
         runtime, imports = runtime_of(order.case.autolabels.runtime), order.case.timer_args.imports
         imports = runtime.imports if imports == TORCH else imports
         return _Needs(CUDA if is_cuda else CPU, runtime.prepared_by, imports)
-
-    def _made_stand_ins(self) -> StandIns:
-        cuda = self._facts.cuda
-        if self._profile.device != CUDA or cuda is None:
-            return NO_STAND_INS
-        folder = Path(self._facts.torch_root) / "lib"
-        return made_for(self._facts.build, folder, cuda, self._compiler.cache)
 
     def _other(self, needs: _Needs) -> "ForkEngine":
         with self._making_others:

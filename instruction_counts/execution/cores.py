@@ -16,7 +16,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.system.folders import make_runtime_folder
 
 _LOOK_UP_S = 0.02
 _PATIENCE_S = 2.0
@@ -171,15 +170,6 @@ def _command() -> str:
     command = " ".join(sys.argv[1:]) or Path(sys.argv[0]).name
     is_long = len(command) > _COMMAND_CHARACTERS
     return f"{command[: _COMMAND_CHARACTERS - 1]}…" if is_long else command
-
-
-def machine_wide(cores: tuple[int, ...], notice: Callable[[str], None]) -> CorePool:
-    """The pool from which all processes of this user are lent ``cores``.
-
-    Raises:
-        UsageError: the folder in which they know of each other cannot be made.
-    """
-    return CorePool(cores, make_runtime_folder(), notice)
 
 
 def _runs(cores: Sequence[int]) -> list[tuple[int, ...]]:

@@ -20,9 +20,9 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine, MeasureInTurns, Notice
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.engines.warm.client import known_or_probed
-from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
+from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
 from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
-from instruction_counts.system.folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder, make_runtime_folder
 
 _MOST = 1024
 """Of lanes: more only wait, each in a thread."""
@@ -127,9 +127,8 @@ def _open(asked: Opening) -> LocalLanes:
             "Leave out --jobs for one worker per core.",
         )
     available = available_cores()
-    pool = machine_wide(
-        parse_cores(asked.cores, available) if asked.cores else available, asked.notice
-    )
+    cores = parse_cores(asked.cores, available) if asked.cores else available
+    pool = CorePool(cores, make_runtime_folder(), asked.notice)
     entry = engine_named(asked.engine)
     engines: dict[str, Engine] = {}
     with contextlib.ExitStack() as stack:

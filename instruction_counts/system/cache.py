@@ -153,7 +153,8 @@ class Cache:
             for path in self._entries(kind):
                 with contextlib.suppress(OSError):  # removed by another process just now
                     used_ns = path.stat().st_mtime_ns
-                    entries.append((_can_be_of_use(path), used_ns, _size_of(path), path))
+                    can_be_of_use = has_its_sources(path) or not (path / _MADE_FROM).exists()
+                    entries.append((can_be_of_use, used_ns, _size_of(path), path))
         excess = sum(size for _, _, size, _ in entries) - self._limit_bytes
         since_ns = time.time_ns() - _IN_USE_NS
         for _, used_ns, size, path in sorted(entries)[:-1]:
@@ -203,10 +204,6 @@ def _size_of(path: Path) -> int:
         return int(_size_file(path).read_bytes())
     except (OSError, ValueError):
         return _bytes_in(path)
-
-
-def _can_be_of_use(entry: Path) -> bool:
-    return has_its_sources(entry) or not (entry / _MADE_FROM).exists()
 
 
 def _size_file(path: Path) -> Path:

@@ -185,14 +185,6 @@ class Compiler:
             *(option for path in self._include_paths for option in ("-isystem", path)),
         )
 
-    @property
-    def _trusting(self) -> tuple[str, ...]:
-        """What keeps clang from refusing a header that was precompiled from files older than ours.
-
-        Its key says what it was made from, as for g++, which asks nothing.
-        """
-        return ("-Xclang", "-fno-validate-pch") if self._compiler.clang else ()
-
     @cached_property
     def _identity(self) -> tuple[str, ...]:
         """The compiler and the headers: part of the key of all that is compiled from them."""
@@ -223,7 +215,11 @@ class Compiler:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
             # Relative names and a folder of its own: no path of ours gets into the result.
             command = [self._compiler.path, *self._flags]
-            command += [*self._trusting, "-include", self.header(prelude, cores)]
+            if self._compiler.clang:
+                # Else it refuses a header that was precompiled from files older than ours: its key
+                # says what it was made from, as for g++, which asks nothing.
+                command += ["-Xclang", "-fno-validate-pch"]
+            command += ["-include", self.header(prelude, cores)]
             command += ["-MD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
             code, output = self._commands.run(command, folder, cores)
             if code == 0:

@@ -140,7 +140,8 @@ class Holder:
                     failure = Failure(FailureKind.EXIT, str(error))
                     answer = {"status": "failed", "failure": failure}
                 with self._lock:
-                    notices, self._notices = self._notices, []
+                    notices = [*self._notices]
+                    del self._notices[: len(notices)]
                 channel.send(connection, {**answer, "notices": notices})
                 if request.get("stay"):  # until the other end goes
                     while (more := channel.further(connection)) is not None:
@@ -226,13 +227,9 @@ class Holder:
         with self._lock:
             server = self._servers.get(key)
             if server is None:
-                server = self._servers[key] = self._make(key, self._notice)
+                server = self._servers[key] = self._make(key, self._notices.append)
                 server.cores = request["cores"]
             return server
-
-    def _notice(self, text: str) -> None:
-        with self._lock:
-            self._notices.append(text)
 
     def _note_loaded(self, server: ForkServer, role: str) -> None:
         """Remember the files of which a server's memory was made."""
