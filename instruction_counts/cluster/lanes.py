@@ -34,7 +34,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
+from instruction_counts.execution.lanes import Lanes, LanesEntry, Measure, Opening
 from instruction_counts.execution.local_lanes import DEFAULT, lanes_named
 from instruction_counts.system.worker_tasks import counting_digest
 
@@ -76,9 +76,9 @@ class Workers:
         self.there = frozenset(found)
 
     def ask(
-        self, address: str, method: Callable[[Desk, *Arguments], T], *arguments: *Arguments
+        self, address: str, method: Callable[[Any, *Arguments], T], *arguments: *Arguments
     ) -> T:
-        """What a method of the desk of a worker returns.
+        """What a method of the desk of a worker, or of its lanes, returns.
 
         Raises:
             LostWorkerError: the worker is gone.
@@ -164,11 +164,11 @@ class ClusterLanes:
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Ask each worker, as one may lack what others have."""
-        self._ask_all(Desk.check, orders)
+        self._ask_all(Lanes.check, orders)
 
     def start(self, orders: Sequence[WorkOrder]) -> None:
         """Each worker."""
-        self._ask_all(Desk.start, orders)
+        self._ask_all(Lanes.start, orders)
 
     @contextlib.contextmanager
     def lane(
@@ -216,12 +216,12 @@ class ClusterLanes:
         found: dict[str, ChangedFiles] = {}
         for address in sorted(self._used):
             with contextlib.suppress(LostWorkerError, UsageError):
-                found |= self._workers.ask(address, Desk.changed_files)
+                found |= self._workers.ask(address, Lanes.changed_files)
         return found
 
     def machine(self) -> Machine:
         """What a core of one of them can do."""
-        return ask_any(self._workers, self._used, Desk.machine)
+        return ask_any(self._workers, self._used, Lanes.machine)
 
     def close(self) -> None:
         """End what runs for this run on each worker."""
@@ -279,7 +279,7 @@ class ClusterLanes:
         return {at: answer for at, answer in found.items() if not isinstance(answer, UsageError)}
 
     def _ask_all(
-        self, method: Callable[[Desk, tuple[WorkOrder, ...]], bool], orders: Sequence[WorkOrder]
+        self, method: Callable[[Lanes, Sequence[WorkOrder]], None], orders: Sequence[WorkOrder]
     ) -> None:
         samples, used = _samples(orders), sorted(self._used)
         if not used:
@@ -373,7 +373,7 @@ class ClusterLanes:
 def ask_any(
     workers: Workers,
     addresses: Iterable[str],
-    method: Callable[[Desk, *Arguments], T],
+    method: Callable[[Any, *Arguments], T],
     *arguments: *Arguments,
 ) -> T:
     """What the first of these workers finds.

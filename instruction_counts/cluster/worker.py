@@ -20,8 +20,7 @@ from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build, Fingerprint
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.outcomes import Machine, Outcome
-from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Profile
 from instruction_counts.execution.lanes import Lanes, Measure, Opening
@@ -96,7 +95,8 @@ def received(answer: str, method: Callable[..., T]) -> T:
     found = loads(answer, Answer)
     if found.error:
         raise (BuildError if found.is_of_build else UsageError)(found.error, found.remedy)
-    value: T = loads(found.value, get_type_hints(method)["return"])
+    kind = get_type_hints(method)["return"]
+    value: T = loads(found.value, Any if kind is type(None) else kind)
     return value
 
 
@@ -118,7 +118,7 @@ def _timed(measure: Measure, order: WorkOrder) -> Outcome:
 class Desk:
     """Where what a controller asks arrives, as an actor of Dask: without its scheduler, at once.
 
-    It has the lanes of one run.
+    It has the lanes of one run. What is asked is a method of it, or of these.
     """
 
     def __init__(self) -> None:
@@ -144,10 +144,11 @@ class Desk:
     def answered(self, name: str, arguments: str) -> str:
         """The same, in this thread: no exception goes through Dask, which pickles them."""
         try:
-            method = getattr(self, name)
-            *kinds, _ = get_type_hints(method).values()
+            stated, owner = (Desk, self) if hasattr(Desk, name) else (Lanes, self._running())
+            *kinds, _ = get_type_hints(getattr(stated, name)).values()
             texts = zip(loads(arguments, list[str]), kinds, strict=True)
-            return dumps(Answer(dumps(method(*(loads(text, kind) for text, kind in texts)))))
+            given = [loads(text, kind) for text, kind in texts]
+            return dumps(Answer(dumps(getattr(owner, name)(*given))))
         except UsageError as error:
             told = error
         except Exception as error:  # noqa: BLE001 - reported where somebody reads it
@@ -180,16 +181,6 @@ class Desk:
         watch.start()
         return Opened(lanes.number, lanes.widest, dict(lanes.fingerprints))
 
-    def check(self, orders: tuple[WorkOrder, ...]) -> bool:
-        """Find out whether orders can be carried out."""
-        self._running().check(orders)
-        return True
-
-    def start(self, orders: tuple[WorkOrder, ...]) -> bool:
-        """Begin to get ready for orders."""
-        self._running().start(orders)
-        return True
-
     def measure(self, orders: tuple[WorkOrder, ...]) -> Measured:
         """Measure the orders of a case on one lane, and tell what is new, once."""
         lanes = self._running()
@@ -201,14 +192,6 @@ class Desk:
             notices = tuple(self._notices)
             del self._notices[: len(notices)]
         return Measured(outcomes, dict(lanes.fingerprints), notices)
-
-    def machine(self) -> Machine:
-        """What one core can do."""
-        return self._running().machine()
-
-    def changed_files(self) -> dict[str, ChangedFiles]:
-        """Files of the builds that changed since they were probed here, by the name of a build."""
-        return self._running().changed_files()
 
     def hear(self) -> None:
         """The controller is there."""
