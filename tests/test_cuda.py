@@ -123,8 +123,7 @@ def test_a_case_on_the_cpu_asks_nothing_of_cuda(outcomes: dict[tuple[str, ...], 
 
 
 @pytest.mark.parametrize(
-    ("label", "expected"),
-    [("inv", r"which has no stand-in"), ("too much", "OutOfMemoryError")],
+    ("label", "expected"), [("inv", r"which has no stand-in"), ("too much", "OutOfMemoryError")]
 )
 def test_what_fails_says_why(
     outcomes: dict[tuple[str, ...], Any], label: str, expected: str

@@ -514,10 +514,7 @@ def elsewhere() -> Iterator[Callable[[str, str], str]]:
     ],
 )
 def test_what_the_program_defines_is_passed_as_it_is(
-    stmt: str,
-    tmp_path: Path,
-    elsewhere: Callable[[str, str], str],
-    monkeypatch: pytest.MonkeyPatch,
+    stmt: str, tmp_path: Path, elsewhere: Callable[[str, str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what it reads, wrappers and defaults, whatever its name means by now."""
     monkeypatch.setitem(globals(), "SCALE", 3)

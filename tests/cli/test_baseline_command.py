@@ -333,9 +333,7 @@ def test_the_hook_checks_before_a_push(place: Workplace) -> None:
     assert [0, 3, 0] == codes
 
 
-def test_the_workflow_that_refreshes_a_baseline_accepts_what_it_measured(
-    place: Workplace,
-) -> None:
+def test_the_workflow_that_refreshes_a_baseline_accepts_what_it_measured(place: Workplace) -> None:
     """Its step is run as it stands there, on a run that was measured before."""
     runs = [step.get("run", "") for step in steps("refresh-baseline", "refresh")]
     (script,) = (run for run in runs if "baseline accept" in run)

@@ -93,10 +93,7 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
     [
         (["Pointwise/add"], "3 cases match 'Pointwise/add':\n  Pointwise / add · Python · Eager"),
         (["nothing like it"], "LABEL is a glob"),
-        (
-            ["Pointwise/add", "--num-threads", "7"],
-            "modes in base.json or new.json; it has\n",
-        ),
+        (["Pointwise/add", "--num-threads", "7"], "modes in base.json or new.json; it has\n"),
         (["Pointwise/mul"], "has no count in base.json: failed: ValueError: bad"),
         (["Training/uncounted"], "was not counted in base.json"),
         (["Training/only 1000"], "is in base.json, and not in new.json"),

@@ -59,10 +59,7 @@ CRASHES = {
         "the process was killed by SIGKILL (is memory short?)",
     ),
     "exit": ("import os; os._exit(3)", "the process ended with exit code 3"),
-    "raises": (
-        "raise ValueError('half a character: \\udc80')",
-        "ValueError: half a character: ?",
-    ),
+    "raises": ("raise ValueError('half a character: \\udc80')", "ValueError: half a character: ?"),
     "last": ("x = 2", ""),
 }
 """Cases that end in every bad way, with what is said of each."""

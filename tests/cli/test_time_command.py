@@ -29,11 +29,7 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
         # With --cpp the setup is C++, too.
         (
             ["x + y;", "--cpp", "-s", "int x;", "-s", "int y;", "--global-setup", "#include <map>"],
-            Statements(
-                *(("x + y;",), True),
-                setup="int x;\nint y;",
-                global_setup="#include <map>",
-            ),
+            Statements(*(("x + y;",), True), setup="int x;\nint y;", global_setup="#include <map>"),
         ),
         # Modes, several of each, once.
         (

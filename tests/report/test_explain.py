@@ -308,11 +308,7 @@ def test_json_has_every_function_and_what_was_executed() -> None:
     """Also what did not change, with whole names; null where it is not known."""
     found, unknown, alone = (
         as_json(explanation_document(some))
-        for some in (
-            pair(executed=EDITED),
-            pair(executed=None),
-            explained(side("run 12", BASE)),
-        )
+        for some in (pair(executed=EDITED), pair(executed=None), explained(side("run 12", BASE)))
     )
     executed = found["executed"]
 

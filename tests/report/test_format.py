@@ -32,11 +32,7 @@ def test_a_change_from_nothing_has_no_percentage() -> None:
 
 @pytest.mark.parametrize(
     ("times", "expected"),
-    [
-        (None, ""),
-        (attrs.evolve(Times.of([2e-6], 1), iqr_s=1e-6), 0.5),
-        (Times.of([0.0], 1), ""),
-    ],
+    [(None, ""), (attrs.evolve(Times.of([2e-6], 1), iqr_s=1e-6), 0.5), (Times.of([0.0], 1), "")],
 )
 def test_the_spread_is_relative_to_the_median(times: Times | None, expected: float | str) -> None:
     """Where there is one."""

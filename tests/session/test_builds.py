@@ -22,16 +22,7 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
 from instruction_counts.session.measuring import remaining
 from instruction_counts.storage.store import Store
-from tests.fakes import (
-    BUILD,
-    FACTS,
-    FINGERPRINT,
-    OK,
-    FakeEngine,
-    make_case,
-    make_record,
-    make_run,
-)
+from tests.fakes import BUILD, FACTS, FINGERPRINT, OK, FakeEngine, make_case, make_record, make_run
 from tests.session.fakes import Remarks, fake_engines, known_lanes, runner_of
 
 CASES = [make_case("a"), make_case("b")]

@@ -105,10 +105,7 @@ def part_of(run: Run, **fields: object) -> Run:
             "a.json and b.json are not from one run; .*\n  the cases, their",
         ),
         (lambda a, b: [a, part_of(b, total=3)], "1/2 of 12 cases → 2/3 of 12"),
-        (
-            lambda a, b: [a, part_of(b, settings="times")],
-            "measured: counts → times",
-        ),
+        (lambda a, b: [a, part_of(b, settings="times")], "measured: counts → times"),
         (lambda a, b: [a, attrs.evolve(b, builds=OTHERS)], "base: CPU A Processor → Other"),
         (lambda a, b: [a, attrs.evolve(b, builds=OTHERS)], "base: torch 2.13.0.cpu → 1.0"),
         (lambda a, b: [a, attrs.evolve(b, tool_version="9")], "version .* → 9"),

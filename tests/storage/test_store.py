@@ -346,11 +346,7 @@ def test_a_database_of_another_format_is_refused(where: str) -> None:
         (outcomes, {"document": "{"}, "run 1 cannot be read: Expecting"),
         (outcomes, {"document": "{}"}, r"run 1 cannot be read: Record \$ is none, .*a field"),
         (outcomes, {"details": b"x"}, "run 1 cannot be read: Error -5"),
-        (
-            runs,
-            {"document": "[]"},
-            r"run 1 cannot be read: Run \$ is \[\] .*, expected a mapping",
-        ),
+        (runs, {"document": "[]"}, r"run 1 cannot be read: Run \$ is \[\] .*, expected a mapping"),
     ],
 )
 def test_what_was_changed_by_others_is_reported(

@@ -153,17 +153,10 @@ def on_cuda(*asked: tuple[CudaKind, str, int]) -> Executed:
                 (CudaKind.SYNCHRONISATION, "cudaStreamSynchronize", 1),
                 (CudaKind.LAUNCH, "at::fill<float>(int)", 3),
             ),
-            (
-                "a synchronisation appeared: cudaStreamSynchronize",
-                "+2 launch of fill",
-            ),
+            ("a synchronisation appeared: cudaStreamSynchronize", "+2 launch of fill"),
         ),
         # Bytecodes of two versions of Python are not held against each other.
-        (
-            BASE,
-            attrs.evolve(changed(bytecodes=30), python="3.13", operators=()),
-            ("-1 aten::add",),
-        ),
+        (BASE, attrs.evolve(changed(bytecodes=30), python="3.13", operators=()), ("-1 aten::add",)),
     ],
 )
 def test_what_changed_is_named_as_people_open_it(

@@ -8,16 +8,7 @@ from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report.causes import texts
-from tests.builders import (
-    costs_of,
-    counted,
-    cpp,
-    executing,
-    key,
-    outcome_of,
-    side,
-    statement_of,
-)
+from tests.builders import costs_of, counted, cpp, executing, key, outcome_of, side, statement_of
 from tests.fakes import make_record
 
 

@@ -119,10 +119,7 @@ def test_what_memory_never_moved_a_case_by_is_certain(
     is_certain = expected[1] is Reason.FAR_BEYOND_LAYOUTS
 
     assert expected == said(difference)
-    assert (is_certain, not is_certain) == (
-        difference.verified,
-        is_suspect(difference, MIN_EFFECT),
-    )
+    assert (is_certain, not is_certain) == (difference.verified, is_suspect(difference, MIN_EFFECT))
 
 
 @pytest.mark.parametrize(

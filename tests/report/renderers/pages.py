@@ -73,9 +73,7 @@ def document(text: str = "mm") -> Document:
                 "instructions per iteration",
             ),
             Chart(
-                "labels",
-                ChartKind.TREEMAP,
-                (Series("", ("", "all"), (300, 200), ("all", text)),),
+                "labels", ChartKind.TREEMAP, (Series("", ("", "all"), (300, 200), ("all", text)),)
             ),
         ),
         notes=[text],
