@@ -1,7 +1,8 @@
 """The plugin of pytest, on test files of its own, with a fake engine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
 import pytest
 
@@ -87,6 +88,26 @@ def one():
 def test_fine(benchmark):
     assert benchmark(one) == 1
 """
+TWO_CALLS = """
+function = args = 1
+
+def more(x):
+    return x + args
+
+def test_two(icount):
+    assert icount(more, 1) + icount(more, 2) == 5
+"""
+BOTH = """
+def one():
+    return 1
+
+def test_both(benchmark, icount):
+    assert ("theirs", 1) == (benchmark, icount(one))
+"""
+OTHER = "def test_other(): pass"
+BASELINE = ("--icount-baseline", "counts.json")
+ONE_CALL = ("-k", "call", *BASELINE)
+Run: TypeAlias = Callable[..., pytest.RunResult]
 
 
 @pytest.fixture
@@ -106,24 +127,35 @@ def engine(request: pytest.FixtureRequest, in_layouts: list[Answer]) -> Iterator
         yield made
 
 
-def run(
-    pytester: pytest.Pytester, *options: str, plugins: Sequence[object] = ()
-) -> pytest.RunResult:
-    """A run of pytest with the plugin, which counts in a session that asks nobody."""
-    own = Plugin(lambda: Counting(lambda **_: Opened()))
-    unused = "cacheprovider", "xdist", "timeout", "instruction-counts"
-    without = (f"-pno:{name}" for name in unused)
-    return pytester.runpytest_inprocess(
-        *without, *options, plugins=[plugin, own, *plugins], no_reraise_ctrlc=True
-    )
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> Run:
+    """Runs pytest on a file with the plugin, which counts in a session that asks nobody.
+
+    Without a file, on the one before.
+    """
+
+    def run(*options: str, file: str = "", plugins: Sequence[object] = ()) -> pytest.RunResult:
+        own = Plugin(lambda: Counting(lambda **_: Opened()))
+        unused = "cacheprovider", "xdist", "timeout", "instruction-counts"
+        without = (f"-pno:{name}" for name in unused)
+        if file:
+            pytester.makepyfile(file)
+        return pytester.runpytest_inprocess(
+            *without, *options, plugins=[plugin, own, *plugins], no_reraise_ctrlc=True
+        )
+
+    return run
 
 
-def test_calls_and_marked_statements_are_counted(
-    pytester: pytest.Pytester, engine: FakeEngine
-) -> None:
+@pytest.fixture
+def accepting(run: Run, engine: FakeEngine) -> pytest.RunResult:
+    """A run whose only count becomes the baseline."""
+    return run(*ONE_CALL, "--icount-accept", file=CALLS)
+
+
+def test_calls_and_marked_statements_are_counted(run: Run, engine: FakeEngine) -> None:
     """What the call returns is for the test; the server gets copies, of functions, too."""
-    pytester.makepyfile(CALLS)
-    result = run(pytester)
+    result = run(file=CALLS)
 
     result.assert_outcomes(passed=4)
     setups = [call.order.case.timer_args.setup for call in engine.calls]
@@ -135,14 +167,12 @@ def test_calls_and_marked_statements_are_counted(
 
 
 def test_what_exceeds_the_baseline_fails_the_run(
-    pytester: pytest.Pytester, engine: FakeEngine
+    engine: FakeEngine, accepting: pytest.RunResult, run: Run
 ) -> None:
     """As far as is allowed, it may; each test by itself passes. What it calls may be other code."""
-    pytester.makepyfile(CALLS)
-    options = ("-k", "call", "--icount-baseline", "counts.json")
-    accepting = run(pytester, *options, "--icount-accept")
-    pytester.makepyfile(CALLS.replace("times * x", "x * times"))
-    codes = [run(pytester, *options, "--icount-fail-on", limit).ret for limit in ("1%", "0.5%")]
+    other = CALLS.replace("times * x", "x * times")
+    limits = ("1%", "0.5%")
+    codes = [run(*ONE_CALL, "--icount-fail-on", limit, file=other).ret for limit in limits]
 
     accepting.stdout.fnmatch_lines(["Saved: counts.json (1 case). Commit it."])
     assert [0, 0, 1] == [accepting.ret, *codes]
@@ -150,59 +180,43 @@ def test_what_exceeds_the_baseline_fails_the_run(
     assert 3 == len(first)
 
 
+@pytest.mark.usefixtures("accepting")
 @pytest.mark.parametrize("in_layouts", [[counted(1000)]])
 @pytest.mark.parametrize("is_of_xdist", [False, True])
 def test_what_memory_moves_does_not_fail_the_run(
-    pytester: pytest.Pytester, engine: FakeEngine, *, is_of_xdist: bool
+    engine: FakeEngine, run: Run, *, is_of_xdist: bool
 ) -> None:
     """It is counted again in other layouts, by the process that counted it."""
-    pytester.makepyfile(CALLS)
-    options = ("-k", "call", "--icount-baseline", "counts.json")
-    run(pytester, *options, "--icount-accept")
     workers = [Worker()] if is_of_xdist else []
-    result = run(pytester, *options, plugins=workers)
+    result = run(*ONE_CALL, plugins=workers)
     if is_of_xdist:
-        result = run(pytester, *options, "-k", "nothing", plugins=[Controller(*workers)])
+        result = run(*ONE_CALL, "-k", "nothing", plugins=[Controller(*workers)])
 
     assert engine.calls[-1].order.layout
     assert pytest.ExitCode.TESTS_FAILED != result.ret
     result.stdout.fnmatch_lines(["1 case: 1 same*"])
 
 
-def test_several_calls_of_a_test_are_several_cases(
-    pytester: pytest.Pytester, engine: FakeEngine
-) -> None:
+def test_several_calls_of_a_test_are_several_cases(run: Run, engine: FakeEngine) -> None:
     """None takes the place of another, whatever the names in the file are."""
-    pytester.makepyfile(
-        """
-        function = args = 1
-
-        def more(x):
-            return x + args
-
-        def test_two(icount):
-            assert icount(more, 1) + icount(more, 2) == 5
-        """
-    )
-    result = run(pytester)
+    result = run(file=TWO_CALLS)
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*test_two*1,000*", "*call 2*1,004*"])
 
 
-def test_an_exception_of_a_call_is_for_the_test(pytester: pytest.Pytester) -> None:
+def test_an_exception_of_a_call_is_for_the_test(run: Run) -> None:
     """It may expect that, whatever became of the count.
 
     That is of the arguments that the call was given: it may leave others behind.
     """
-    pytester.makepyfile(EXPECTED)
     given: dict[str, object] = {}
     engine = FakeEngine(
         {("icount_function(*icount_args)",): [failed()]},
         during=lambda order: exec(order.case.timer_args.setup, given),  # noqa: S102 - our own
     )
     with fake_engines({BUILD.name: engine}):
-        result = run(pytester, "-k", "raises")
+        result = run("-k", "raises", file=EXPECTED)
 
     result.assert_outcomes(xfailed=1)
     result.stdout.no_fnmatch_line("*= instruction counts =*")
@@ -210,19 +224,19 @@ def test_an_exception_of_a_call_is_for_the_test(pytester: pytest.Pytester) -> No
 
 
 @pytest.mark.parametrize(
-    ("files", "code", "said"),
+    ("file", "code", "said"),
     [
-        ([CALLS], 0, ["Not counted: *test_statement*", "Saved: counts.json (4 cases)*"]),
+        (CALLS, 0, ["Not counted: *test_statement*", "Saved: counts.json (4 cases)*"]),
         # With what fails alone, nothing would be compared.
-        ([], 1, ["Nothing was counted for counts.json.", "*pytest -rx*"]),
+        ("", 1, ["Nothing was counted for counts.json.", "*pytest -rx*"]),
     ],
 )
 def test_what_is_expected_to_fail_is_left_out_of_the_baseline(
-    pytester: pytest.Pytester, engine: FakeEngine, files: list[str], code: int, said: list[str]
+    pytester: pytest.Pytester, run: Run, engine: FakeEngine, file: str, code: int, said: list[str]
 ) -> None:
     """It is named; all else is accepted."""
-    pytester.makepyfile(*files, test_expected=EXPECTED)
-    result = run(pytester, "--icount-baseline", "counts.json", "--icount-accept")
+    pytester.makepyfile(test_expected=EXPECTED)
+    result = run(*BASELINE, "--icount-accept", file=file)
 
     assert code == result.ret
     result.stdout.fnmatch_lines(said)
@@ -251,45 +265,38 @@ class Controller:
             session.config.hook.pytest_testnodedown(node=worker, error=None)
 
 
+@pytest.mark.usefixtures("accepting")
 @pytest.mark.parametrize("in_layouts", [[KeyboardInterrupt()]])
 def test_an_interrupt_while_it_counts_again_leaves_what_was_counted(
-    pytester: pytest.Pytester, engine: FakeEngine
+    engine: FakeEngine, run: Run
 ) -> None:
     """It is shown as it is, and the run was interrupted."""
-    pytester.makepyfile(CALLS)
-    options = ("-k", "call", "--icount-baseline", "counts.json")
-    run(pytester, *options, "--icount-accept")
-    result = run(pytester, *options)
+    result = run(*ONE_CALL)
 
     assert engine.calls[-1].order.layout
     assert pytest.ExitCode.INTERRUPTED == result.ret
     result.stdout.fnmatch_lines(["1 case: 1 worse*"])
 
 
-def test_an_interrupted_run_that_counted_nothing_says_no_more(pytester: pytest.Pytester) -> None:
+def test_an_interrupted_run_that_counted_nothing_says_no_more(run: Run) -> None:
     """Counts of processes that pytest-xdist started are lost with them: it would say none were."""
-    pytester.makepyfile("def test_interrupted(): raise KeyboardInterrupt")
-    result = run(pytester, "--icount-baseline", "counts.json")
+    result = run(*BASELINE, file="def test_interrupted(): raise KeyboardInterrupt")
 
     assert pytest.ExitCode.INTERRUPTED == result.ret
     result.stdout.no_fnmatch_line("*instruction counts*")
 
 
 @pytest.mark.parametrize("in_layouts", [[counted(1004)]])
-def test_what_processes_of_xdist_count_is_compared_together(
-    pytester: pytest.Pytester, engine: FakeEngine
-) -> None:
+def test_what_processes_of_xdist_count_is_compared_together(run: Run, engine: FakeEngine) -> None:
     """By the one that started them; none fails by what it has not counted."""
-    pytester.makepyfile(CALLS)
-    baseline = ("--icount-baseline", "counts.json")
-    run(pytester, *baseline, "--icount-accept", "-k", "call or pedantic")
+    run(*BASELINE, "--icount-accept", "-k", "call or pedantic", file=CALLS)
     workers = [Worker(), Worker(), Worker()]
     names = ["call", "pedantic", "statement"]
     each = [
-        run(pytester, *baseline, "-k", name, plugins=[worker])
+        run(*BASELINE, "-k", name, plugins=[worker])
         for name, worker in zip(names, workers, strict=True)
     ]
-    result = run(pytester, *baseline, "-k", "nothing", plugins=[Controller(*workers)])
+    result = run(*BASELINE, "-k", "nothing", plugins=[Controller(*workers)])
 
     assert [0, 0, 0] == [one.ret for one in each]
     result.stdout.fnmatch_lines(["3 cases: 1 same · 1 worse · 1 added*"])
@@ -304,11 +311,10 @@ def test_what_processes_of_xdist_count_is_compared_together(
     ],
 )
 def test_an_option_that_has_no_effect_says_what_is_missing(
-    pytester: pytest.Pytester, engine: FakeEngine, options: list[str], expected: str
+    run: Run, engine: FakeEngine, options: list[str], expected: str
 ) -> None:
     """The run fails: nobody would notice that nothing was written, or compared."""
-    pytester.makepyfile(CALLS)
-    result = run(pytester, *options)
+    result = run(*options, file=CALLS)
 
     assert result.ret
     assert fnmatchcase(" ".join([*result.outlines, *result.errlines]), expected)
@@ -316,11 +322,10 @@ def test_an_option_that_has_no_effect_says_what_is_missing(
 
 @pytest.mark.parametrize("options", [[], ["--icount-accept"]])
 def test_a_run_that_counts_nothing_fails_where_there_is_to_be_a_baseline(
-    pytester: pytest.Pytester, options: list[str]
+    run: Run, options: list[str]
 ) -> None:
     """Whoever misspelt a name, or skips all that counts, would take it for a check that passed."""
-    pytester.makepyfile("def test_other(): pass")
-    result = run(pytester, "--icount-baseline", "counts.json", *options)
+    result = run(*BASELINE, *options, file=OTHER)
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(
@@ -329,19 +334,14 @@ def test_a_run_that_counts_nothing_fails_where_there_is_to_be_a_baseline(
 
 
 @pytest.mark.parametrize("option", ["--collect-only", "--fixtures"])
-def test_a_run_that_executes_no_test_has_nothing_to_count(
-    pytester: pytest.Pytester, option: str
-) -> None:
+def test_a_run_that_executes_no_test_has_nothing_to_count(run: Run, option: str) -> None:
     """The baseline may be named in a file of settings."""
-    pytester.makepyfile("def test_other(): pass")
-
-    assert pytest.ExitCode.OK == run(pytester, "--icount-baseline", "counts.json", option).ret
+    assert pytest.ExitCode.OK == run(*BASELINE, option, file=OTHER).ret
 
 
-def test_what_cannot_be_passed_on_says_so(pytester: pytest.Pytester, engine: FakeEngine) -> None:
+def test_what_cannot_be_passed_on_says_so(run: Run, engine: FakeEngine) -> None:
     """Nothing is counted for it, and it fails; a marked statement before anything is executed."""
-    pytester.makepyfile(REFUSED)
-    result = run(pytester)
+    result = run(file=REFUSED)
 
     result.assert_outcomes(passed=1, failed=2, errors=2)
     result.stdout.fnmatch_lines(
@@ -372,29 +372,17 @@ def other(pytester: pytest.Pytester) -> tuple[str, str]:
 
 
 def test_another_plugin_keeps_the_name_of_its_fixture(
-    pytester: pytest.Pytester, engine: FakeEngine, other: tuple[str, str]
+    run: Run, engine: FakeEngine, other: tuple[str, str]
 ) -> None:
     """What is counted then has a name of its own."""
-    pytester.makepyfile(
-        """
-        def one():
-            return 1
-
-        def test_both(benchmark, icount):
-            assert ("theirs", 1) == (benchmark, icount(one))
-        """
-    )
-    result = run(pytester, *other)
+    result = run(*other, file=BOTH)
 
     result.assert_outcomes(passed=1)
     assert 1 == len(engine.calls)
 
 
-def test_what_another_plugin_took_instead_is_named(
-    pytester: pytest.Pytester, other: tuple[str, str]
-) -> None:
+def test_what_another_plugin_took_instead_is_named(run: Run, other: tuple[str, str]) -> None:
     """Who had the fixture counted before would look for the reason elsewhere."""
-    pytester.makepyfile("def test_theirs(benchmark): pass")
-    result = run(pytester, *other, "--icount-baseline", "counts.json")
+    result = run(*other, *BASELINE, file="def test_theirs(benchmark): pass")
 
     result.stdout.fnmatch_lines(['*"benchmark" is pytest-benchmark*'])
