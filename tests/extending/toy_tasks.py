@@ -8,7 +8,6 @@ from .main import Message, with_artefact
 
 def letters(request: Message, shim: Any) -> Message:
     """A metric: the letters of a statement, in a child that has torch."""
-    del shim
     return {"metrics": {"letters": sum(map(str.isalpha, request["case"]["stmt"]))}}
 
 

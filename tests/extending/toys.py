@@ -10,14 +10,13 @@ import attrs
 
 from instruction_counts import cli
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core import runtimes
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
-from instruction_counts.core.runtimes import ARTEFACT_PATH, Artefact, Grouped, Runtime
-from instruction_counts.core.runtimes import register as register_runtime
+from instruction_counts.core.runtimes import ARTEFACT_PATH, Grouped, Runtime
 from instruction_counts.core.types import Case, Language, RuntimeMode
+from instruction_counts.domain import metrics
 from instruction_counts.domain.build import Fingerprint
-from instruction_counts.domain.metrics import Amounts, Better, Metric
-from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
@@ -28,29 +27,24 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines import kinds, registry
 from instruction_counts.engines.callgrind import read
 from instruction_counts.engines.counting import Counted, Loop
-from instruction_counts.engines.engine import Engine, EngineEntry, Notice, Profile
-from instruction_counts.engines.kinds import Kind
-from instruction_counts.engines.kinds import register as register_kind
-from instruction_counts.engines.registry import register as register_engine
+from instruction_counts.engines.engine import Engine, EngineEntry
+from instruction_counts.report import renderers
 from instruction_counts.report.document import Document
-from instruction_counts.report.renderers import Renderer
-from instruction_counts.report.renderers import register as register_renderer
-from instruction_counts.sources.registry import SourceEntry
-from instruction_counts.sources.registry import register as register_source
-from instruction_counts.system.worker_tasks import Task
-from instruction_counts.system.worker_tasks import register as register_task
+from instruction_counts.sources import registry as sources
+from instruction_counts.system import worker_tasks
 
 TASKS = Path(__file__).with_name("toy_tasks.py")
 
 # A metric: it has a column of its own, and comparisons report its changes.
 
-SHINE = Metric(
+SHINE = metrics.Metric(
     "shine",
     "shine of the beads",
     "lumen",
-    better=Better.MORE,
+    better=metrics.Better.MORE,
     judged=True,
     heading="shine",
     has_column=True,
@@ -75,7 +69,7 @@ class Abacus(Engine):
             Status.OK,
             instructions=Instructions(count, exact=True, windows=windows) if order.counts else None,
             times=Times.of([1e-6, 1e-6, 1e-6], 10) if order.times else None,
-            metrics=Amounts({SHINE.name: int(os.environ.get("SHINE", "5"))}),
+            metrics=metrics.Amounts({SHINE.name: int(os.environ.get("SHINE", "5"))}),
         )
 
     @property
@@ -84,12 +78,7 @@ class Abacus(Engine):
         return self._facts.fingerprint
 
 
-def make_abacus(facts: BuildFacts, _: Profile, __: Notice) -> Abacus:
-    """An engine for a build."""
-    return Abacus(facts)
-
-
-ENGINE = EngineEntry("abacus", "counts characters", False, make_abacus)
+ENGINE = EngineEntry("abacus", "counts characters", False, lambda facts, *_: Abacus(facts))
 
 
 # A runtime: the statement, executed twice, in Python alone.
@@ -127,7 +116,7 @@ class Statements:
         )
 
 
-SOURCE = SourceEntry("statements", (".list",), Statements)
+SOURCE = sources.SourceEntry("statements", (".list",), Statements)
 
 
 # A renderer: a line for each case of a run.
@@ -140,7 +129,7 @@ def _lines(document: Document) -> Iterator[str]:
         yield f"{' '.join(map(str, values))}\n"
 
 
-RENDERER = Renderer("lines", (".lines",), _lines)
+RENDERER = renderers.Renderer("lines", (".lines",), _lines)
 
 
 # A runtime whose artefact has a suffix of its own: made once in the build, loaded in each child.
@@ -166,7 +155,9 @@ class Packed(Runtime):
 
 SAVING = "def save(path):\n    torch.save(packed, path)\n"
 PACKED = Packed(
-    RuntimeMode.new("PACKED", "Packed"), (Language.PYTHON,), artefact=Artefact(".toy", SAVING)
+    RuntimeMode.new("PACKED", "Packed"),
+    (Language.PYTHON,),
+    artefact=runtimes.Artefact(".toy", SAVING),
 )
 
 # A kind of case without windows: its first run, in several children.
@@ -189,26 +180,26 @@ def _evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) ->
     )
 
 
-FIRST = Kind("first", "first", _evaluate, has_windows=False, children=2)
+FIRST = kinds.Kind("first", "first", _evaluate, has_windows=False, children=2)
 
 # A metric that is measured in the build.
 
-LETTERS = Metric("letters", "letters", "letters", has_column=True, task="letters")
+LETTERS = metrics.Metric("letters", "letters", "letters", has_column=True, task="letters")
 
 
 def main() -> int:
     """Register all of them, and run the program."""
-    register_metric(SHINE)
-    register_engine(ENGINE)
-    register_runtime(TWICE)
-    register_runtime(UNHEARD)
-    register_source(SOURCE)
-    register_renderer(RENDERER)
-    register_task(Task("letters", TASKS, in_child=True))
-    register_task(Task("first", TASKS, in_child=True, while_counting=True))
-    register_metric(LETTERS)
-    register_kind(FIRST)
-    register_runtime(PACKED)
+    metrics.register(SHINE)
+    registry.register(ENGINE)
+    runtimes.register(TWICE)
+    runtimes.register(UNHEARD)
+    sources.register(SOURCE)
+    renderers.register(RENDERER)
+    worker_tasks.register(worker_tasks.Task("letters", TASKS, in_child=True))
+    worker_tasks.register(worker_tasks.Task("first", TASKS, in_child=True, while_counting=True))
+    metrics.register(LETTERS)
+    kinds.register(FIRST)
+    runtimes.register(PACKED)
     return cli.main(sys.argv[1:])
 
 

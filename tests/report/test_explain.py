@@ -21,13 +21,8 @@ from instruction_counts.domain.executed import (
     SourceLines,
 )
 from instruction_counts.domain.outcomes import EstimatedCycles, FunctionCosts
+from instruction_counts.report import explain as report
 from instruction_counts.report.document import Document
-from instruction_counts.report.explain import (
-    NONE_CHANGED,
-    SECTIONS,
-    explanation_document,
-    source_blocks,
-)
 from instruction_counts.report.renderers import markdown, terminal
 from instruction_counts.session.explaining import Explained
 from tests import builders
@@ -92,7 +87,7 @@ def pair(functions: FunctionCosts = NEW, **changes: Any) -> Explained:
 
 def shown(found: Explained, *by: str, limit: int | None = None) -> list[str]:
     """What a terminal of 80 columns shows."""
-    document = explanation_document(found, by or SECTIONS)
+    document = report.explanation_document(found, by or report.SECTIONS)
     return terminal.render(document, 80, limit).splitlines()
 
 
@@ -129,9 +124,9 @@ def test_estimated_cycles_are_a_table_where_each_side_has_them_of_one_machine() 
     with pytest.raises(UsageError, match="cycles are those of different machines"):
         explained(base, other).require(["cycles"])
     assert "estimated cycles" in words(explained(new), "cycles")
-    rows = as_json(explanation_document(explained(base, new)))["cycles"]
+    rows = as_json(report.explanation_document(explained(base, new)))["cycles"]
     assert {"base", "new", "change", "function"} < {*rows[0]}
-    assert as_json(explanation_document(pair()))["cycles"] is None
+    assert as_json(report.explanation_document(pair()))["cycles"] is None
 
 
 def test_two_sides_show_what_changed_level_by_level() -> None:
@@ -199,7 +194,7 @@ AMOUNTS = st.dictionaries(st.sampled_from("abcdef"), st.integers(-(10**9), 10**9
 def test_every_row_and_every_column_adds_up(base: Any, new: Any, runs: int) -> None:
     """To the instruction, though amounts are fractions; rows that are not shown, too."""
     sides = [side(name, costs_of(rows, runs=runs)) for name, rows in (("base", base), ("new", new))]
-    for table in explanation_document(explained(*sides)).tables:
+    for table in report.explanation_document(explained(*sides)).tables:
         for most in (None, 1):
             rows, _ = table.first(most)
             amounts = [[cell.value or 0 for cell in row.cells[1:4]] for row in rows]
@@ -256,7 +251,7 @@ def test_what_makes_the_difference_another_one_is_said(
 def test_lines_of_two_pythons_are_not_compared() -> None:
     """As little as their functions: nothing says whether one was edited."""
     found = pair(executed=attrs.evolve(EXECUTED, python="3.13"))
-    document = explanation_document(found, ("layer",), ())
+    document = report.explanation_document(found, ("layer",), ())
 
     assert "by source: Python 3.11 and 3.13 cannot be compared" in terminal.render(document, 80)
 
@@ -292,7 +287,7 @@ SOURCES = (
 
 def test_lines_stand_between_what_ran_and_native_functions() -> None:
     """As code, which nothing in it can end; JSON holds them, too."""
-    document = explanation_document(pair(executed=EDITED), sources=SOURCES)
+    document = report.explanation_document(pair(executed=EDITED), sources=SOURCES)
     text = markdown.render(document)
     places = [text.index(part) for part in ("by operator", "**torch/a.py f**", "by layer")]
 
@@ -301,13 +296,13 @@ def test_lines_stand_between_what_ran_and_native_functions() -> None:
     assert {"first": 2, "lines": ["def f():"], "is_checked": True} == (
         as_json(document)["sources"][0]["new"]
     )
-    assert as_json(explanation_document(pair()))["sources"] is None
+    assert as_json(report.explanation_document(pair()))["sources"] is None
 
 
 def test_json_has_every_function_and_what_was_executed() -> None:
     """Also what did not change, with whole names; null where it is not known."""
     found, unknown, alone = (
-        as_json(explanation_document(some))
+        as_json(report.explanation_document(some))
         for some in (pair(executed=EDITED), pair(executed=None), explained(side("run 12", BASE)))
     )
     executed = found["executed"]
@@ -340,18 +335,18 @@ def test_flame_graphs_are_those_of_the_sides() -> None:
     """Base and new; of one side its own."""
     sides = side("base", BASE), side("new", NEW)
     for some, ends in ((sides, {"base": 969, "new": 1172}), (sides[1:], {"new": 1172})):
-        found = explanation_document(explained(*some), with_profiles=True).profiles
+        found = report.explanation_document(explained(*some), with_profiles=True).profiles
 
         assert found is not None
         assert ends == {side["name"]: side["endValue"] for side in found["profiles"][:2]}
 
 
-@pytest.mark.parametrize("section", [name for name in SECTIONS if name != "cycles"])
+@pytest.mark.parametrize("section", [name for name in report.SECTIONS if name != "cycles"])
 def test_sections_are_shown_alone_on_request(section: str) -> None:
     """Each under its title."""
     base, new = attrs.evolve(EXECUTED, cuda=()), attrs.evolve(EDITED, cuda=(FILL,))
     found = explained(side("base", BASE, executed=base), side("new", NEW, executed=new))
-    tables = explanation_document(found, (section,)).tables
+    tables = report.explanation_document(found, (section,)).tables
 
     assert tables[0].title.lower().startswith(f"by {section}")
 
@@ -373,7 +368,7 @@ FAR_APART = attrs.evolve(
 
 def lines_shown(*changes: SourceChange) -> list[str]:
     """The lines of a terminal."""
-    return screen(Document("x", sections=tuple(source_blocks(changes))))
+    return screen(Document("x", sections=tuple(report.source_blocks(changes))))
 
 
 def test_lines_that_changed_are_shown_with_some_around_them() -> None:
@@ -396,7 +391,7 @@ def test_what_is_left_out_is_marked(change: SourceChange, gaps: int, number: int
     """Between lines far from each other, and at the end of a long function of one side."""
     lines = lines_shown(change)
 
-    assert [NONE_CHANGED] == lines_shown()  # the option was not overlooked
+    assert [report.NONE_CHANGED] == lines_shown()  # the option was not overlooked
     assert gaps == [line.strip() for line in lines].count("…")
     assert number == len(lines)
 

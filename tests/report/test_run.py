@@ -15,15 +15,9 @@ from instruction_counts.domain.outcomes import (
     Times,
 )
 from instruction_counts.domain.records import ChangedFiles, Record, Run
+from instruction_counts.report import run as report
 from instruction_counts.report.document import ChartKind, Document
 from instruction_counts.report.renderers import csv, markdown
-from instruction_counts.report.run import (
-    charts,
-    doubts,
-    results_table,
-    run_document,
-    statements_document,
-)
 from tests.builders import costs_of, counted
 from tests.fakes import OK, failed, make_record, make_run
 from tests.report.rendered import as_json, screen
@@ -31,7 +25,7 @@ from tests.report.rendered import as_json, screen
 
 def shown(run: Run) -> list[str]:
     """The lines of a terminal."""
-    return screen(run_document(run))
+    return screen(report.run_document(run))
 
 
 def test_a_run_is_a_tree_of_labels_with_its_languages_beside_each_other() -> None:
@@ -93,7 +87,7 @@ def test_each_case_has_a_row() -> None:
     modes = [make_record("Top", "a", runtime=runtime) for runtime in RuntimeMode]
     builds = [make_record("Top", "b", build=build) for build in ("base", "new")]
     run = make_run(*modes, *builds, make_record("Other", "c"), builds=("base", "new"))
-    found = [f"{' ' * row.indent}{row.cells[0].value}" for row in results_table(run).rows]
+    found = [f"{' ' * row.indent}{row.cells[0].value}" for row in report.results_table(run).rows]
 
     assert ["Top", "Other"] == [name for name in found if not name.startswith(" ")]
     assert 2 + len(RuntimeMode) + 3 == len(found)
@@ -120,13 +114,13 @@ def test_what_makes_a_run_doubtful_is_named() -> None:
         'note  files of build "new" changed during the run: /0, /1, /2 and 9 more',
         "note  one · Python: left running, and ended: 1 process",
         "note  many · Python: left running, and ended: 1,300 processes",
-    ] == [line.text for line in doubts(run)]
+    ] == [line.text for line in report.doubts(run)]
 
 
 def test_markdown_names_each_row_in_full() -> None:
     """Headings of the tree have no row."""
     record = make_record("Pointwise", "Math", "add", runtime=RuntimeMode.JIT)
-    text = markdown.render(run_document(make_run(record)))
+    text = markdown.render(report.run_document(make_run(record)))
 
     assert text.startswith("**torch 2.13.0+cpu")
     assert "| Pointwise / Math / add · TorchScript | 8,899 | 2.2 us | ±7% |" in text
@@ -136,7 +130,7 @@ def test_markdown_names_each_row_in_full() -> None:
 def test_csv_has_a_line_for_each_case() -> None:
     """With its metrics, and what the definition says of it."""
     record = attrs.evolve(make_record("a", "b"), metadata={"k": [1]})
-    head, line = csv.render(run_document(make_run(record))).splitlines()
+    head, line = csv.render(report.run_document(make_run(record))).splitlines()
 
     assert head.startswith(
         "label,language,runtime,autograd,num_threads,build,definition_hash,status,instructions,"
@@ -151,7 +145,7 @@ RECORDS = [make_record("a", name, outcome=counted(count)) for count, name in enu
 
 def test_each_label_is_as_large_as_what_is_below_it() -> None:
     """So that nothing of a run is missing in its map; few cases are read faster than looked at."""
-    (chart,) = charts(RECORDS)
+    (chart,) = report.charts(RECORDS)
     (series,) = chart.series
     sizes = dict(zip(series.labels, series.y, strict=True))
     below = dict.fromkeys(sizes, 0)
@@ -161,7 +155,7 @@ def test_each_label_is_as_large_as_what_is_below_it() -> None:
 
     assert (ChartKind.TREEMAP, 10) == (chart.kind, sizes["all"])
     assert [] == [name for name, sum_ in below.items() if sum_ not in {0, sizes[name]}]
-    assert () == charts(RECORDS[:3])
+    assert () == report.charts(RECORDS[:3])
 
 
 def test_counts_are_drawn_against_times_where_there_are_any() -> None:
@@ -172,7 +166,7 @@ def test_counts_are_drawn_against_times_where_there_are_any() -> None:
     ]
 
     assert [("Python", (1e-6,) * 4, (1, 2, 3, 4))] == [
-        (series.name, series.x, series.y) for series in charts([*timed, *RECORDS])[1].series
+        (series.name, series.x, series.y) for series in report.charts([*timed, *RECORDS])[1].series
     ]
 
 
@@ -197,7 +191,7 @@ FAILED = make_record("x + q", outcome=failed())
 
 def document(*records: Record) -> Document:
     """Statements that were measured together."""
-    return statements_document(beside(records), make_run(*records))
+    return report.statements_document(beside(records), make_run(*records))
 
 
 def test_one_statement_is_shown_with_where_it_spends_most() -> None:
@@ -271,7 +265,7 @@ def test_csv_of_statements_has_the_columns_of_a_run() -> None:
     """So that it says whether a count is exact, and why there is none."""
     records = ADD, FAILED
 
-    assert csv.render(run_document(make_run(*records))) == csv.render(document(*records))
+    assert csv.render(report.run_document(make_run(*records))) == csv.render(document(*records))
 
 
 def test_json_holds_all_that_is_known() -> None:

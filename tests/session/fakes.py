@@ -13,11 +13,8 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.engines.engine import EngineEntry, MeasureInTurns, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
+from instruction_counts.execution import local_lanes
 from instruction_counts.execution.events import Silent
-from instruction_counts.execution.local_lanes import DEFAULT as LOCAL
-from instruction_counts.execution.local_lanes import lanes_named
-from instruction_counts.execution.local_lanes import register as register_lanes
-from instruction_counts.execution.local_lanes import unregister as unregister_lanes
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.storage.store import Store
 from instruction_counts.system.folders import RUNTIME_VARIABLE
@@ -40,7 +37,6 @@ def fake_engines(
     """
 
     def make(facts: BuildFacts, profile: Profile, notice: Notice) -> FakeEngine:
-        del notice
         made = layouts if profile.layout and layouts is not None else engines
         return made[facts.build.name]
 
@@ -59,8 +55,8 @@ def known_lanes() -> Iterator[str]:
 
     A command that was called before takes engines that were registered then alone.
     """
-    local = lanes_named(LOCAL)
-    entry = register_lanes(
+    local = local_lanes.lanes_named(local_lanes.DEFAULT)
+    entry = local_lanes.register(
         attrs.evolve(
             local,
             name="known",
@@ -71,7 +67,7 @@ def known_lanes() -> Iterator[str]:
     try:
         yield entry.name
     finally:
-        unregister_lanes(entry)
+        local_lanes.unregister(entry)
 
 
 def runner_of(*names: str, recorder: Store | None = None) -> BuildRunner:

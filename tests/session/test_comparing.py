@@ -12,13 +12,7 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.execution.events import Silent
-from instruction_counts.session.comparing import (
-    ComparisonRequest,
-    compare_sides,
-    measure_and_judge,
-    recount,
-    verify,
-)
+from instruction_counts.session import comparing
 from instruction_counts.session.sides import LazyStore
 from tests.builders import counted, executing, side
 from tests.cores import lanes_of
@@ -46,7 +40,7 @@ def verified(
     with fake_engines(used, layouts=layouts):
         runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
         measured = compare(*runner.run(runner.orders(cases)).sides.values())
-        return verify(runner, cases, measured, number)
+        return comparing.verify(runner, cases, measured, number)
 
 
 def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
@@ -106,9 +100,9 @@ def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
     }
     interrupted = {name: FakeEngine({LABEL: [KeyboardInterrupt()]}) for name in used}
     runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
-    request = ComparisonRequest(GIVEN)
+    request = comparing.ComparisonRequest(GIVEN)
     with fake_engines(used, layouts=interrupted):
-        measured = measure_and_judge(
+        measured = comparing.measure_and_judge(
             *(runner, CASES, request), lambda sides: compare(*sides.values())
         )
 
@@ -123,8 +117,8 @@ def test_what_an_interrupt_kept_from_being_measured_is_not_missing() -> None:
     """Nobody knows what it costs: the comparison is of the other cases."""
     used = {"base": FakeEngine(), "new": FakeEngine({("b",): [KeyboardInterrupt()]})}
     with fake_engines(used):
-        measured = measure_and_judge(
-            *(runner_of("base", "new"), CASES, ComparisonRequest(GIVEN)),
+        measured = comparing.measure_and_judge(
+            *(runner_of("base", "new"), CASES, comparing.ComparisonRequest(GIVEN)),
             lambda sides: compare(*sides.values()),
         )
 
@@ -151,10 +145,10 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
         name: side(make_record("a", outcome=counted(count)), engine="fake")
         for name, count in costs.items()
     }
-    request = ComparisonRequest(GIVEN, settings=SETTINGS, layouts=layouts, stores=False)
+    request = comparing.ComparisonRequest(GIVEN, settings=SETTINGS, layouts=layouts, stores=False)
     with fake_engines(costing(**costs)), LazyStore("/nowhere/runs.db") as runs:
         base, new = (builds.get(name, sides[name]) for name in costs)
-        found = compare_sides(
+        found = comparing.compare_sides(
             *(base, new, request, runs, Silent()), lambda *_: runner_of(*measured)
         ).comparison
 
@@ -176,7 +170,7 @@ def counts(
     if kept is not None:
         runner = attrs.evolve(runner, kept=lanes_of({"base": kept}, 0))
     with fake_engines({"base": engine}):
-        found = recount(runner, CASES, layouts)
+        found = comparing.recount(runner, CASES, layouts)
     return [
         [{names[key]: count for key, count in of.items()} for of in build] for build in found.counts
     ]

@@ -7,13 +7,7 @@ import pytest
 
 from instruction_counts.domain.causes import CauseKind
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.histories import (
-    HistoryRequest,
-    PublishedBuild,
-    history_of,
-    neighbours,
-    publication_of,
-)
+from instruction_counts.session import histories
 from instruction_counts.storage.store import Store
 from tests.builders import executing, key, statement_of
 from tests.fakes import FINGERPRINT, make_record, make_run
@@ -24,12 +18,12 @@ OTHER_MACHINE = attrs.evolve(FINGERPRINT, machine="aarch64")
 
 def test_a_step_names_the_python_code_before_native_functions(tmp_path: Path) -> None:
     """As a comparison of the two builds does: an interpreter may have no names."""
-    asked = HistoryRequest(Selection(only=("add",)))
+    asked = histories.HistoryRequest(Selection(only=("add",)))
     with Store(tmp_path / "runs.db") as store:
         for count, bytecodes in ((1000, 10), (1500, 30)):
             outcome = executing(count, statement_of(bytecodes))
             store.import_run(make_run(make_record("add", outcome=outcome)))
-        ((first, second),) = history_of(asked, store).causes.values()
+        ((first, second),) = histories.history_of(asked, store).causes.values()
 
     assert (CauseKind.PYTHON, "statement", 20) == (first.kind, first.name, first.change)
     assert (CauseKind.NATIVE, 500) == (second.kind, second.change)
@@ -38,10 +32,10 @@ def test_a_step_names_the_python_code_before_native_functions(tmp_path: Path) ->
 # What is published
 
 
-def build(number: int, cases: str, **more: object) -> PublishedBuild:
+def build(number: int, cases: str, **more: object) -> histories.PublishedBuild:
     """A build of cases of one letter each."""
     points = (point(1000, number, case=key(case), **more) for case in cases)
-    return PublishedBuild(number, "default", tuple(points))
+    return histories.PublishedBuild(number, "default", tuple(points))
 
 
 @pytest.mark.parametrize(
@@ -57,10 +51,10 @@ def build(number: int, cases: str, **more: object) -> PublishedBuild:
     ids=["all", "few cases", "other cases", "other machine", "other engine", "no counts"],
 )
 def test_a_build_is_compared_with_the_last_one_like_it(
-    builds: list[PublishedBuild], expected: dict[int, int]
+    builds: list[histories.PublishedBuild], expected: dict[int, int]
 ) -> None:
     """What was measured between two nightly builds for another purpose does not part them."""
-    found = neighbours(builds)
+    found = histories.neighbours(builds)
 
     assert expected == {new.run_id: base.run_id for new, base in found.items()}
 
@@ -70,9 +64,9 @@ def test_a_run_that_goes_on_is_left_out(tmp_path: Path) -> None:
     with Store(tmp_path / "runs.db") as store:
         stored(store, [1000])
         number = store.begin(run := run_of(1100, 2))
-        before = publication_of(HistoryRequest(), store)
+        before = histories.publication_of(histories.HistoryRequest(), store)
         store.finish(number, run, interrupted=False)
-        after = publication_of(HistoryRequest(), store)
+        after = histories.publication_of(histories.HistoryRequest(), store)
 
     assert ([1], [1, 2]) == tuple(
         [each.run_id for each in found.builds] for found in (before, after)
@@ -87,7 +81,7 @@ def test_a_build_that_is_measured_again_beside_another_one_is_no_news(tmp_path: 
             cases = [attrs.evolve(run.cases[0], build=name) for name, run in runs.items()]
             builds = {name: run.builds["default"] for name, run in runs.items()}
             store.import_run(attrs.evolve(runs["nightly"], builds=builds, cases=tuple(cases)))
-        found = publication_of(HistoryRequest(), store)
+        found = histories.publication_of(histories.HistoryRequest(), store)
 
     assert ["run 2, release"] == [build.title for build in found.builds if build.is_repeated]
     assert [("run 1, nightly", "run 1, release"), ("run 2, nightly", "run 2, release")] == [

@@ -15,13 +15,7 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.executed import CudaCalls, CudaKind, Executed
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.launches import (
-    A_GRAPH,
-    CaseLaunches,
-    Profile,
-    compare_launches,
-    launch_cases,
-)
+from instruction_counts.session import launches
 from tests.fakes import FakeEngine, failed
 from tests.session.fakes import fake_engines, runner_of
 
@@ -35,14 +29,14 @@ def launch(name: str, calls: int = 1) -> CudaCalls:
     return CudaCalls(CudaKind.LAUNCH, name, calls)
 
 
-def compared(outcome: Outcome, profile: Profile) -> CaseLaunches:
+def compared(outcome: Outcome, profile: launches.Profile) -> launches.CaseLaunches:
     """What is found of a case, where a GPU answers so."""
     runner = runner_of("new")
     (facts,) = runner.facts
     fingerprint = attrs.evolve(facts.fingerprint, gpu="A GPU")
     facts = attrs.evolve(facts, fingerprint=fingerprint, cuda=Versions("13.2"))
     with fake_engines({"new": FakeEngine({("a",): [outcome]})}):
-        (found,) = compare_launches(attrs.evolve(runner, facts=(facts,)), [CASE], profile)
+        (found,) = launches.compare_launches(attrs.evolve(runner, facts=(facts,)), [CASE], profile)
     return found
 
 
@@ -61,7 +55,7 @@ def heard(*asked: CudaCalls) -> Outcome:
         ([launch(ADD)], {ADD: 1, MM: 1}, {MM: 1}),
         ([launch(ADD), LIBRARY], {ADD: 1, MM: 1}, {}),
         ([launch(ADD), LIBRARY], {MM: 1}, {"add": -1}),
-        ([launch(A_GRAPH)], {ADD: 3}, {}),
+        ([launch(launches.A_GRAPH)], {ADD: 3}, {}),
     ],
     ids=["same", "other arguments", "not run", "more often", "unheard", "library", "lost", "graph"],
 )
@@ -112,16 +106,16 @@ def test_without_a_gpu_nothing_is_run() -> None:
         raise AssertionError(build, case)
 
     with pytest.raises(BuildError, match="reaches no GPU"):
-        compare_launches(runner_of("new"), [CASE], profile)
+        launches.compare_launches(runner_of("new"), [CASE], profile)
 
 
 def test_cases_are_in_python_and_on_cuda() -> None:
     """Of the set of these, one of each sort. Definitions without such cases are an error."""
-    chosen = launch_cases(None, Selection())
+    chosen = launches.launch_cases(None, Selection())
 
     assert {(Language.PYTHON, "cuda")} == {
         (case.autolabels.language, case.timer_args.device) for case in chosen
     }
     assert 10 <= len(chosen) <= 40
     with pytest.raises(UsageError, match="in Python on cuda"):
-        launch_cases("definitions.ad_hoc", Selection())
+        launches.launch_cases("definitions.ad_hoc", Selection())

@@ -5,11 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.analysis.attribution.causes import (
-    causes_of_case,
-    executed_changes,
-    top_causes,
-)
+from instruction_counts.analysis.attribution import causes
 from instruction_counts.analysis.attribution.functions import FunctionDifference, difference
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.executed import (
@@ -62,7 +58,7 @@ def test_what_people_can_open_comes_first(
     executed: list[Cause], native: FunctionDifference, expected: list[tuple[str, int]]
 ) -> None:
     """Functions before operators, and these before native functions; with their instructions."""
-    found = causes_of_case(executed, native)
+    found = causes.causes_of_case(executed, native)
 
     assert expected == [(cause.name, cause.instructions) for cause in found]
 
@@ -75,7 +71,7 @@ def test_the_largest_changes_are_the_causes() -> None:
     )
 
     assert [("d", 1212), ("b", -40), ("a", 30)] == [
-        (cause.name, cause.change) for cause in top_causes(found)
+        (cause.name, cause.change) for cause in causes.top_causes(found)
     ]
 
 
@@ -92,7 +88,7 @@ def test_a_library_without_names_is_one_cause(
     base: dict[str, int], new: dict[str, int], expected: tuple[str, str]
 ) -> None:
     """Where more than a quarter of it has none: nothing there has a match on the other side."""
-    (cause,) = top_causes(difference(costs_of(base), costs_of(new)))
+    (cause,) = causes.top_causes(difference(costs_of(base), costs_of(new)))
 
     assert expected == (cause.kind.value, cause.nameless_in)
 
@@ -163,7 +159,7 @@ def test_what_changed_is_named_as_people_open_it(
     base: Executed | None, new: Executed | None, expected: tuple[str, ...]
 ) -> None:
     """Functions with file and line, operators with their calls."""
-    assert expected == texts(executed_changes(base, new))
+    assert expected == texts(causes.executed_changes(base, new))
 
 
 def test_edited_functions_come_before_what_they_call_more_often() -> None:
@@ -171,7 +167,7 @@ def test_edited_functions_come_before_what_they_call_more_often() -> None:
     more_calls = attrs.evolve(CALL, bytecodes=400)
     edited = attrs.evolve(FORWARD, bytecodes=21, digest="bb")
     added = attrs.evolve(FORWARD, name="added", bytecodes=900)
-    found = executed_changes(BASE, attrs.evolve(BASE, functions=(more_calls, edited, added)))
+    found = causes.executed_changes(BASE, attrs.evolve(BASE, functions=(more_calls, edited, added)))
 
     assert [(change.name, change.edited) for change in found] == [
         ("Linear.forward", True),
