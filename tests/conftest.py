@@ -90,3 +90,10 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.delenv("INSTRUCTION_COUNTS_DB", raising=False)
         patch.setenv("INSTRUCTION_COUNTS_KEEP_SERVERS", "10m")
         yield
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, which is the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -64,6 +64,17 @@ def called(
     )
 
 
+def in_ci(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The script, as a runner of GitHub runs it; its database and its summary are in a folder."""
+    given = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "INSTRUCTION_COUNTS_DB": str(folder / "runs.db"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+    }
+    return called(["bash", "-e", "-o", "pipefail", "-c", script], folder, {**given, **variables})
+
+
 def executable(path: Path, script: str) -> str:
     """A script of the shell that can be executed; its path."""
     path.write_text(f"#!/bin/sh\n{script}\n")

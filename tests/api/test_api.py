@@ -13,9 +13,8 @@ import pytest
 from instruction_counts import api, cli
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.values import as_kind
-from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.storage.store import Store
-from tests.builders import counted, to_json
+from tests.builders import costs_of, counted, to_json
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record, make_run
 from tests.real import NEEDS_VALGRIND
 from tests.session.fakes import SETTINGS, fake_engines, known_lanes
@@ -141,7 +140,7 @@ def test_rows_are_plain_and_have_the_same_keys() -> None:
     )
 
 
-COSTS = FunctionCosts(3, (FunctionCost("lib.so", "f.cpp", "f", 999, None),))
+COSTS = costs_of({"f": 999}, runs=3, library="lib.so")
 COUNTED = make_record("a", outcome=attrs.evolve(OK, functions=COSTS))
 
 
@@ -253,20 +252,17 @@ def test_the_history_of_stored_runs_has_steps(tmp_path: Path) -> None:
     assert "<History of 1 case>" == repr(found)
 
 
-def test_the_builds_between_which_a_case_changed_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_builds_between_which_a_case_changed_are_found(here: Path) -> None:
     """Those that are needed are measured; these are known without a process of theirs."""
     counts = {"v1": 1000, "v2": 1000, "v3": 1500}
     engines = {name: FakeEngine({("a",): [counted(count)]}) for name, count in counts.items()}
-    monkeypatch.chdir(tmp_path)
     with fake_engines(engines), known_lanes() as lanes:
         found = api.bisect(
             "a",
             dict.fromkeys(counts, sys.executable),
             definitions=[make_case("a")],
             settings=attrs.evolve(SETTINGS, lanes=lanes),
-            db=tmp_path / "runs.db",
+            db=here / "runs.db",
             layouts=0,
         )
 

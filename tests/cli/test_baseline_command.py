@@ -1,7 +1,6 @@
 """``baseline``, called as the console script calls it, on files; and the examples for CI."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from instruction_counts.storage.store import Store
 from tests.builders import counted, file_of, run_of
 from tests.cli.program import Program
 from tests.fakes import FINGERPRINT, failed
-from tests.process import ROOT, called, write_definitions
+from tests.process import ROOT, in_ci, write_definitions
 from tests.real import NEEDS_VALGRIND
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -168,11 +167,7 @@ def test_a_stored_run_is_accepted_and_checked(place: Workplace) -> None:
     ],
 )
 def test_one_exit_code_says_all(
-    changes: dict[str, int | Outcome],
-    args: list[str | tuple[str, str]],
-    code: int,
-    said: str,
-    place: Workplace,
+    changes: dict[str, int | Outcome], args: list[Any], code: int, said: str, place: Workplace
 ) -> None:
     """And the text says why."""
     facts = dict(arg for arg in args if isinstance(arg, tuple))
@@ -276,16 +271,6 @@ def steps(workflow: str = "github-actions", job: str = "check") -> list[dict[str
     return found
 
 
-def shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The script, as a runner of GitHub runs it."""
-    given = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "INSTRUCTION_COUNTS_DB": str(folder / "runs.db"),
-        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-    }
-    return called(["bash", "-e", "-o", "pipefail", "-c", script], folder, {**given, **variables})
-
-
 @pytest.mark.parametrize(("count", "code", "verdict"), [(1000, 0, "PASSES"), (1500, 3, "FAILS")])
 def test_the_steps_of_the_example_workflow_work(
     count: int, code: int, verdict: str, place: Workplace
@@ -297,7 +282,7 @@ def test_the_steps_of_the_example_workflow_work(
     commands = [step["run"] for step in steps() if step.get("name") in of_files]
     given = {"CHECK": "run.json", "REPORT": "https://example.org/report"}
     stored = (command.replace(" --no-times", "") for command in commands)
-    codes = [shell(command, place.folder, **given).returncode for command in stored]
+    codes = [in_ci(command, place.folder, **given).returncode for command in stored]
     summary = (place.folder / "summary.md").read_text()
 
     assert [code, 0, 0] == codes
@@ -325,10 +310,10 @@ def test_the_hook_checks_before_a_push(place: Workplace) -> None:
     codes = []
     for count in (1000, 1500):
         place.run_file({**BASE, "tight": count})
-        done = shell(hook, place.folder, INSTRUCTION_COUNTS_ARGS="run.json")
+        done = in_ci(hook, place.folder, INSTRUCTION_COUNTS_ARGS="run.json")
         codes.append(done.returncode)
     place.baseline.unlink()
-    codes.append(shell(hook, place.folder).returncode)
+    codes.append(in_ci(hook, place.folder).returncode)
 
     assert [0, 3, 0] == codes
 
@@ -339,7 +324,7 @@ def test_the_workflow_that_refreshes_a_baseline_accepts_what_it_measured(place: 
     (script,) = (run for run in runs if "baseline accept" in run)
     measuring, accepting = script.splitlines()
     place.run_file({**BASE, "tight": 1500})
-    done = shell(accepting, place.folder)
+    done = in_ci(accepting, place.folder)
 
     assert measuring == "instruction-counts run $RUN --no-times --output run.json"
     assert 0 == done.returncode
@@ -354,8 +339,8 @@ def test_the_example_workflow_measures(place: Workplace) -> None:
     write_definitions(place.folder, same="x = 1", lowered="x = 2")
     (place.folder / "limits.yaml").write_text(LIMITS)
     run = "instruction-counts run --definitions cases.py --no-times --output run.json"
-    measured = shell(run, place.folder)
-    accepted = shell(
+    measured = in_ci(run, place.folder)
+    accepted = in_ci(
         "rm baseline.json; instruction-counts baseline accept baseline.json run.json", place.folder
     )
     text = place.baseline.read_text()
@@ -364,7 +349,7 @@ def test_the_example_workflow_measures(place: Workplace) -> None:
     place.baseline.write_text(text.replace(json.dumps(case), json.dumps(lower)))
     (check,) = (step["run"] for step in steps() if step.get("name") == "Check")
     arguments = "--definitions cases.py --layouts 0 --time-budget 1h"
-    checked = shell(check, place.folder, CHECK=arguments)
+    checked = in_ci(check, place.folder, CHECK=arguments)
     cases = json.loads((place.folder / "check.json").read_text())["cases"]
 
     assert [0, 0, 3] == [done.returncode for done in (measured, accepted, checked)]

@@ -17,23 +17,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def fill(root: Path, **sizes_mib: int) -> None:
-    """Make an entry of each kind."""
-    for kind, size in sizes_mib.items():
-
-        def build(folder: Path, size: int = size) -> None:
-            (folder / "file").write_bytes(bytes(size << 20))
-
-        Cache(root).entry(kind, "0123", build)
-
-
 def test_what_the_cache_holds_is_shown_and_cleared(root: Path, program: Program) -> None:
     """In the folder that the environment names: each kind with its entries and its size.
 
     There may be several caches, so it is said which was cleared; an empty one may be, too.
     """
     assert f"{root}\n" == program.output("cache", "show")
-    fill(root, cases=1, headers=3)
+    cache = Cache(root)
+    cache.entry("cases", "0123", lambda folder: (folder / "file").write_bytes(bytes(1 << 20)))
+    cache.entry("headers", "0123", lambda folder: (folder / "file").write_bytes(bytes(3 << 20)))
 
     assert [["cases", "1", "entry", "1", "MiB"], ["headers", "1", "entry", "3", "MiB"]] == [
         line.split() for line in program.output("cache", "show").splitlines()[1:]

@@ -90,6 +90,15 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         ([*GENERATE, "--output", "gen.txt"], "ends in .py"),
         (["watch", "--command", "true", "--output", "no/s.jsonl"], "there is no folder no"),
         (["watch", "--command", "exit 2"], "--command ends with 2"),
+        # It must not pass because there was nothing to count.
+        (["selftest", "--only", "no such label"], "no such label"),
+        (["selftest", "--build", "/no/such/python"], "no interpreter"),
+        # The second would not be measured, and nobody would know.
+        (["selftest", *TWO_BUILDS], "a selftest needs one build, not several: a, b"),
+        (
+            ["selftest", "--device", "cuda", "--layouts", "2"],
+            "--layouts: with --device cuda nothing is counted",
+        ),
         (["operators", "coverage", *TWO_BUILDS], "needs one build"),
         (["operators", "sizes", "torch.fft.*"], "matches several operators"),
         (["operators", "sizes", "torch.rand"], "no shape to scale"),

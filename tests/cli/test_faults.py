@@ -147,7 +147,6 @@ def limited(processes: int) -> Inject:
 
 def homeless(folder: Path, args: Sequence[str]) -> Ended:
     """As a daemon does, whose home takes no folder."""
-    del folder
     command = ["env", "-i", f"PATH={os.environ['PATH']}", "HOME=/proc", *MAIN, *args]
     return called(command, ROOT)
 

@@ -16,12 +16,11 @@ NET = ["small_models:Net", "--input", "1,4,8,8"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """The working directory of somebody who has models."""
-    shutil.copy(FIXTURE, tmp_path)
-    (tmp_path / "file").write_text("no folder")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    shutil.copy(FIXTURE, here)
+    (here / "file").write_text("no folder")
+    return here
 
 
 @pytest.mark.slow

@@ -55,12 +55,9 @@ def test_a_document_on_standard_output_is_that_of_a_file() -> None:
 
 
 @pytest.mark.parametrize("named", ["a.json", "./a.json:new"])
-def test_a_file_that_is_read_is_not_written_to(
-    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_read_is_not_written_to(named: str, here: Path) -> None:
     """The run in it would be gone."""
-    monkeypatch.chdir(tmp_path)
-    outputs = Outputs((Destination.of(tmp_path / "a.json"), Destination.of(Path("-"))))
+    outputs = Outputs((Destination.of(here / "a.json"), Destination.of(Path("-"))))
     outputs.refuse_over(["b.json", "12"])
     with pytest.raises(UsageError, match="is a file that is read"):
         outputs.refuse_over(["b.json", named])

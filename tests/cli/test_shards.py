@@ -1,9 +1,7 @@
 """``--shard``, ``--balance`` and ``runs merge``, and the workflow that uses them."""
 
 import json
-import os
 import shutil
-import sys
 from pathlib import Path
 
 import attrs
@@ -18,7 +16,7 @@ from instruction_counts.storage.json_files import read_json
 from tests.builders import counted, to_json
 from tests.cli.program import Program, given
 from tests.fakes import make_case, make_record, make_run
-from tests.process import ROOT, called, write_definitions
+from tests.process import ROOT, in_ci, write_definitions
 from tests.real import NEEDS_VALGRIND
 
 LABELS = [str(number) for number in range(6)]
@@ -34,13 +32,12 @@ def run_of(shard: Shard | None = None) -> Run:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """Where ``shard-1.json``, ``shard-2.json`` and ``whole.json`` are, and the program runs."""
     for number in (1, 2):
-        (tmp_path / f"shard-{number}.json").write_text(to_json(run_of(Shard(number, 2))))
-    (tmp_path / "whole.json").write_text(to_json(run_of()))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (here / f"shard-{number}.json").write_text(to_json(run_of(Shard(number, 2))))
+    (here / "whole.json").write_text(to_json(run_of()))
+    return here
 
 
 def test_merged_files_are_saved_as_one_run(folder: Path, program: Program) -> None:
@@ -86,9 +83,7 @@ def test_the_example_workflow_merges_and_checks(folder: Path, program: Program) 
     (step,) = (s["run"] for s in WORKFLOW["jobs"]["check"]["steps"] if "merge" in s.get("run", ""))
     program.output("baseline", "accept", "baseline.json", "whole.json")
     (folder / "limits.yaml").write_text("default: {hard: 1%}\n")
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    variables = {"PATH": path, "PYTHONPATH": str(ROOT)}
-    done = called(["bash", "-e", "-c", step], folder, variables)
+    done = in_ci(step, folder)
 
     assert 0 == done.returncode, done.stderr
     assert "PASSES: 6 cases" in done.stdout

@@ -177,26 +177,21 @@ def test_a_run_is_not_there_where_no_option_names_a_database(
         assert is_made is (tmp_path / "runs.db").exists()
 
 
-def test_what_is_here_needs_no_database(
-    none: LazyStore, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_here_needs_no_database(none: LazyStore, file: Path, here: Path) -> None:
     """No run of one that is yet to be made can have its name, too."""
-    monkeypatch.chdir(tmp_path)
     file.rename("nightly")
-    python = interpreter_in(tmp_path / "new")
-
+    python = interpreter_in(here / "new")
     side, build = named_sides(["nightly", "new"], [], none)
 
     assert ("nightly", str(python)) == (side.title, build.python)
 
 
 def test_a_name_that_a_run_has_and_a_file_here_is_refused(
-    stored: LazyStore, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: LazyStore, file: Path, here: Path
 ) -> None:
     """Whichever it were, the other may be meant; as a path it can be the file alone."""
-    monkeypatch.chdir(tmp_path)
     file.rename("nightly")
-    interpreter_in(tmp_path / "tag")
+    interpreter_in(here / "tag")
 
     with pytest.raises(UsageError, match="nightly is in the working directory, and names run 3"):
         read_side("nightly", stored)

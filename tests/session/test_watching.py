@@ -474,25 +474,23 @@ def test_a_file_that_holds_something_else_is_refused(
         read_state(path, "w")
 
 
-def test_each_watch_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_watch_has_a_file_of_its_own(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the same one each time, wherever the program is started."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-    (tmp_path / "d.py").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(here))
+    (here / "d.py").touch()
 
     def name(database: Path, only: str, definitions: str = "d.py") -> str:
         request = ComparisonRequest(definitions, Selection((only,)))
         with Store(database) as store:
             return WatchRequest("command", None, request).name(store)
 
-    near, far = Path("runs.db"), tmp_path / "runs.db"
-    watches = (near, "a"), (near, "b"), (far, "a", str(tmp_path / "d.py"))
+    near, far = Path("runs.db"), here / "runs.db"
+    watches = (near, "a"), (near, "b"), (far, "a", str(here / "d.py"))
     files = [state_file_of(name(*watch)) for watch in watches]
 
     assert files[0] == files[2] != files[1]
     assert files[0] != state_file_of(name(near, "a", "operators of " + "x" * 5_000))
-    assert [tmp_path / "instruction-counts"] * 3 == [file.parent for file in files]
+    assert [here / "instruction-counts"] * 3 == [file.parent for file in files]
 
 
 def test_a_site_that_cannot_be_written_is_tried_again(watch: Watch, tmp_path: Path) -> None:
