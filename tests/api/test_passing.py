@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.api.passing import MAX_INLINE, _plain, code_of, modules_beside
 from instruction_counts.domain.errors import UsageError
-from tests.api.elsewhere import evaluated
+from tests.api.elsewhere import evaluated, made
 
 ANY_TEXT = st.text(st.characters(categories=None))
 HASHABLE = st.recursive(
@@ -46,16 +46,7 @@ PLAIN = st.recursive(
 )
 
 
-def made(code: str, stmt: str = "") -> dict[str, Any]:
-    """What a setup makes inside a function, as it is executed; nothing else is known there."""
-    body = "\n".join(f"    {line}" for line in (*code.splitlines(), stmt, "return locals()"))
-    namespace: dict[str, Any] = {}
-    exec(compile(f"def run():\n{body}", "<setup>", "exec"), namespace)  # noqa: S102 - our own
-    found: dict[str, Any] = namespace["run"]()
-    return found
-
-
-def passed(folder: Path, **values: Any) -> dict[str, Any]:
+def passed(folder: Path, **values: Any) -> Any:
     """The variables as another process gets them."""
     return made(code_of("", [f"({', '.join(values)},)"], values, folder))
 
@@ -632,19 +623,8 @@ def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
         (PARAMETERS, "PARAMETERS is found by its name alone"),
     ],
     ids=[
-        "generator",
-        "graph",
-        "inference",
-        "hooks",
-        "compiled",
-        "stepped",
-        "function",
-        "optimized",
-        "numpy",
-        "module",
-        "dispatch",
-        "enum",
-        "name",
+        *("generator", "graph", "inference", "hooks", "compiled", "stepped", "function"),
+        *("optimized", "numpy", "module", "dispatch", "enum", "name"),
     ],
 )
 def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -> None:

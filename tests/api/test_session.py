@@ -1,7 +1,6 @@
 """A session, with a fake for the engine: what it measures, and when its servers start."""
 
 import importlib
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from instruction_counts.session.builds import BuildRunner
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.fakes import BUILD, FACTS, FakeEngine, failed, make_case
-from tests.process import ROOT
+from tests.process import ROOT, called
 from tests.session.fakes import SETTINGS, Remarks, fake_engines
 
 BASE = api.Build("base", "/nowhere/base/python")
@@ -84,10 +83,9 @@ with fake_engines({BUILD.name: engine}):
 
 def test_a_session_that_nobody_closed_ends_with_its_process() -> None:
     """While there is still what it needs for that."""
-    command = [sys.executable, "-c", LEFT_OPEN]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    ended = called([sys.executable, "-c", LEFT_OPEN], ROOT)
 
-    assert ("closed\n", "") == (ended.stdout, ended.stderr)
+    assert (0, "closed\n", "") == (ended.returncode, ended.stdout, ended.stderr)
 
 
 @pytest.mark.skipif(len(available_cores()) < 2, reason="a case of two threads needs two cores")
@@ -134,7 +132,6 @@ def test_servers_that_are_of_no_use_any_more_are_replaced(
 
 def test_servers_of_changed_files_are_replaced(engine: FakeEngine, tmp_path: Path) -> None:
     """Before they count; the observer learns why."""
-    del engine
     library = tmp_path / "libtorch.so"
     library.touch()
     with Opened() as session:
@@ -196,7 +193,6 @@ def test_a_module_is_found_by_builds_that_do_not_have_it(
 
 def test_two_builds_are_compared_by_turns(engine: FakeEngine) -> None:
     """Their servers stay open for the next time."""
-    del engine
     with Opened() as session:
         for _ in range(2):
             comparison = session.compare(BASE, [make_case("a")], layouts=0)
