@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 import sysconfig
 import venv
@@ -38,14 +37,10 @@ class Installed:
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
         return self.environment / "lib" / version / "site-packages"
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a program of the environment in the empty directory."""
-        program = str(self.environment / "bin" / command[0])
-        return called([program, *command[1:]], self.empty, {"PYTHONPATH": ""})
-
     def output_of(self, *command: str) -> str:
-        """What a program that succeeds prints."""
-        done = self.run(*command)
+        """What a program of the environment prints that succeeds in the empty directory."""
+        program = str(self.environment / "bin" / command[0])
+        done = called([program, *command[1:]], self.empty, {"PYTHONPATH": ""})
         assert 0 == done.returncode, done.stderr
         return done.stdout
 
@@ -138,11 +133,9 @@ def test_a_definition_file_in_the_style_of_pytorch_is_measured(installed: Instal
         pytest.skip("Valgrind or g++ is missing")
     shutil.copy(LIKE_PYTORCH, installed.empty / "mine.py")
     chosen = ["--definitions", "mine.py", "--only", "Allocation/nothing", "--language", "python"]
-
-    done = installed.run(
+    installed.output_of(
         "instruction-counts", "run", *chosen, "--no-times", "--output", "result.json"
     )
-
-    assert 0 == done.returncode, done.stderr
     result = json.loads((installed.empty / "result.json").read_text(encoding="utf-8"))
+
     assert 1 == len(result["cases"])
