@@ -1,8 +1,5 @@
 """Histories as people and programs read them."""
 
-import csv
-import io
-
 import attrs
 import pytest
 
@@ -12,11 +9,10 @@ from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report.document import Document
 from instruction_counts.report.history import MOST_PLOTS, StepCauses, history
-from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import terminal
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
-from tests.report.rendered import as_json
+from tests.report.rendered import as_csv, as_json
 
 OTHER = attrs.evolve(FINGERPRINT, python="3.13.0")
 COUNTS = [1000] * 4 + [9000] + [1000] * 3 + [1200] * 4
@@ -107,7 +103,7 @@ def test_json_holds_all_points_and_steps() -> None:
 
 def test_csv_has_a_line_for_each_count() -> None:
     """Steps and outliers are remarks; what failed has no count."""
-    rows = list(csv.DictReader(io.StringIO(csv_renderer.render(shown(made([*COUNTS, None]))))))
+    rows = as_csv(shown(made([*COUNTS, None])))
 
     assert [str(count) for count in COUNTS] + [""] == [row["count"] for row in rows]
     assert {"4": "outlier", "8": "+200 +20.00%", "12": "failed"} == {

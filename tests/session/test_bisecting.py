@@ -1,6 +1,5 @@
 """Bisections of builds that are not really measured, and the case that they are about."""
 
-import csv
 import functools
 import itertools
 import random
@@ -19,14 +18,13 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.execution.events import Silent
 from instruction_counts.report.history import bisection
-from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import terminal
 from instruction_counts.session.bisecting import Found, bisect
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
 from tests.fakes import FINGERPRINT, failed, make_case, make_record
 from tests.history.made import outcome_of
-from tests.report.rendered import as_json
+from tests.report.rendered import as_csv, as_json
 from tests.session.fakes import FakeRecorder
 
 CASE = make_case("add", language=Language.CPP)
@@ -258,7 +256,7 @@ def test_json_and_csv_have_the_changes_and_the_effort() -> None:
     document = bisection(searched(measurer))
     data = as_json(document)
     (change,) = data["changes"]
-    (row,) = csv.DictReader(csv_renderer.render(document).splitlines())
+    (row,) = as_csv(document)
 
     assert {
         "before": "b0",

@@ -50,22 +50,15 @@ class Files:
 
     def __init__(self, **problems: str) -> None:
         self.asked: list[dict[str, Any]] = []
-        self._problems = problems
+        self._found = {name: {"lines": LINES[name], "digests": [name]} for name in LINES}
+        self._found |= {name: {"problem": problem} for name, problem in problems.items()}
 
     def __call__(self, _: Build, task: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """The function that each path stands for."""
         assert "find" == task
         self.asked = request["functions"]
-        return {
-            "python": "3.11",
-            "functions": [self._found(function["path"]) for function in self.asked],
-        }
-
-    def _found(self, path: str) -> dict[str, Any]:
-        build = path.split("/")[1]
-        if build in self._problems:
-            return {"problem": self._problems[build]}
-        return {"lines": LINES[build], "digests": [build]}
+        builds = [function["path"].split("/")[1] for function in self.asked]
+        return {"python": "3.11", "functions": [self._found[build] for build in builds]}
 
 
 def changes(base: Side, new: Side, files: Files) -> tuple[SourceChange, ...]:

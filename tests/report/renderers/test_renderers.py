@@ -1,7 +1,5 @@
 """One document in every form, as short literal texts."""
 
-import csv
-import io
 import json
 import re
 from fractions import Fraction
@@ -26,9 +24,9 @@ from instruction_counts.report.document import (
     Table,
     Unit,
 )
-from instruction_counts.report.renderers import csv as csv_renderer
 from instruction_counts.report.renderers import markdown, renderer_named, renderer_of, terminal
 from instruction_counts.report.visible import visible, visible_line
+from tests.report.rendered import as_csv
 from tests.report.renderers.pages import document
 
 COLUMNS = (
@@ -312,9 +310,8 @@ def test_junit_is_a_document_whatever_is_in_it(text: str) -> None:
 @given(TEXTS)
 def test_csv_and_json_give_texts_back_as_they_are(text: str) -> None:
     """A cell is a cell, whatever it holds; JSON is plain ASCII."""
-    stream = io.StringIO(csv_renderer.render(document(text)), newline="")
     as_json = str(renderer_named("json").render(document(text)))
 
-    assert ["Add", text, "Mul"] == [cells["case"] for cells in csv.DictReader(stream)]
+    assert ["Add", text, "Mul"] == [cells["case"] for cells in as_csv(document(text))]
     assert as_json.isascii()
     assert text == json.loads(as_json)["worse"][1]["case"]
