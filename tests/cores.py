@@ -1,8 +1,7 @@
 """Cores for tests: those of this machine, or numbers without a meaning."""
 
-import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from instruction_counts.domain.build import DEFAULT_NAME
@@ -13,13 +12,8 @@ from instruction_counts.system.folders import make_runtime_folder
 
 MACHINE = CorePool(available_cores(), make_runtime_folder())
 """What is measured on it takes turns with whatever else runs, other tests included."""
-
-
-@contextlib.contextmanager
-def lent(count: int = 1) -> Iterator[tuple[int, ...]]:
-    """Cores of this machine that nothing else of this program uses meanwhile."""
-    with MACHINE.reserve(count) as cores:
-        yield cores
+lent = MACHINE.reserve
+"""Cores of this machine that nothing else of this program uses meanwhile."""
 
 
 class PoolOfItsOwn(CorePool):

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import pytest
@@ -50,7 +50,10 @@ BENCHMARKS = {
 """
 
 
-def measured(folder: Path, definitions: str, *options: str) -> dict[tuple[str, ...], Any]:
+Outcomes: TypeAlias = dict[tuple[str, ...], Any]
+
+
+def measured(folder: Path, definitions: str, *options: str) -> Outcomes:
     """What a run says of each case, by its label and modes."""
     what = ("--build", f"cuda={BUILD}", "--definitions", definitions)
     *_, found = reported(folder, "run", *what, *options)
@@ -61,7 +64,7 @@ def measured(folder: Path, definitions: str, *options: str) -> dict[tuple[str, .
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Any]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Of cases of each sort."""
     folder = tmp_path_factory.mktemp("cuda")
     path = folder / "defined.py"
@@ -80,9 +83,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], 
         ("conv2d", "python", "explicit"),
     ],
 )
-def test_a_case_is_counted(
-    outcomes: dict[tuple[str, ...], Any], case: tuple[str, str, str]
-) -> None:
+def test_a_case_is_counted(outcomes: Outcomes, case: tuple[str, str, str]) -> None:
     """From the allocator to autograd and a library with plans, in both languages."""
     assert ("ok", True) == (
         outcomes[case]["status"],
@@ -90,7 +91,7 @@ def test_a_case_is_counted(
     )
 
 
-def test_launching_costs_more_than_calling_a_kernel(outcomes: dict[tuple[str, ...], Any]) -> None:
+def test_launching_costs_more_than_calling_a_kernel(outcomes: Outcomes) -> None:
     """The caching allocator and the launch come on top of what both devices share."""
     cpu, cuda = (
         outcomes[f"add/{device}", "python", "forward"]["instructions"]["per_run"]
@@ -101,7 +102,7 @@ def test_launching_costs_more_than_calling_a_kernel(outcomes: dict[tuple[str, ..
 
 
 @pytest.mark.parametrize("language", ["python", "c++"])
-def test_what_is_asked_of_cuda_is_told(outcomes: dict[tuple[str, ...], Any], language: str) -> None:
+def test_what_is_asked_of_cuda_is_told(outcomes: Outcomes, language: str) -> None:
     """A kernel, for a block of memory that torch has; nobody waits."""
     asked = outcomes["add/cuda", language, "forward"]["metrics"]
 
@@ -115,7 +116,7 @@ def test_what_is_asked_of_cuda_is_told(outcomes: dict[tuple[str, ...], Any], lan
     } == {metric.name: asked[metric.name] for metric in OF_CUDA}
 
 
-def test_a_case_on_the_cpu_asks_nothing_of_cuda(outcomes: dict[tuple[str, ...], Any]) -> None:
+def test_a_case_on_the_cpu_asks_nothing_of_cuda(outcomes: Outcomes) -> None:
     """It has no such metrics."""
     names = {metric.name for metric in OF_CUDA}
 
@@ -125,9 +126,7 @@ def test_a_case_on_the_cpu_asks_nothing_of_cuda(outcomes: dict[tuple[str, ...], 
 @pytest.mark.parametrize(
     ("label", "expected"), [("inv", r"which has no stand-in"), ("too much", "OutOfMemoryError")]
 )
-def test_what_fails_says_why(
-    outcomes: dict[tuple[str, ...], Any], label: str, expected: str
-) -> None:
+def test_what_fails_says_why(outcomes: Outcomes, label: str, expected: str) -> None:
     """A function without a stand-in by its name, and memory as a device that is full."""
     assert expected in outcomes[label, "python", "explicit"]["failure"]["message"]
 

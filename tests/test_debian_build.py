@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -14,10 +14,11 @@ MM, ADD = ("MatMul", "mm"), ("Pointwise", "Math", "add", "Tensor-Tensor")
 
 
 pytestmark = pytest.mark.builds
+Cases: TypeAlias = dict[tuple[Any, ...], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], dict[str, Any]]:
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     """What is said of each case, by its label, language and runtime."""
     if not Path(DEBIAN).exists() or called([DEBIAN, "-c", "import torch"]).returncode:
         pytest.skip(f"{DEBIAN} has no torch: make test-builds installs it")
@@ -35,10 +36,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], dic
 @pytest.mark.parametrize("language", ["python", "c++"])
 @pytest.mark.parametrize("runtime", ["eager", "torchscript"])
 def test_a_case_is_compared(
-    cases: dict[tuple[Any, ...], dict[str, Any]],
-    label: tuple[str, ...],
-    language: str,
-    runtime: str,
+    cases: Cases, label: tuple[str, ...], language: str, runtime: str
 ) -> None:
     """In every language and mode, with a verified verdict."""
     case = cases[label, language, runtime]
@@ -47,9 +45,7 @@ def test_a_case_is_compared(
     assert case["verified"] is True, case
 
 
-def test_the_newer_torch_costs_more_and_computes_the_same(
-    cases: dict[tuple[Any, ...], dict[str, Any]],
-) -> None:
+def test_the_newer_torch_costs_more_and_computes_the_same(cases: Cases) -> None:
     """As was measured by other means: between 8,000 and 9,000, and above 9,000 for ``x + y``."""
     case = cases[ADD, "python", "eager"]
     compared = [case["output"] for case in cases.values() if case["output"] is not None]

@@ -67,7 +67,6 @@ def test_a_text_that_is_not_there_once_is_refused(
     old: str, times: int, package: Path, tmp_path: Path
 ) -> None:
     """Another version of the package may have other lines."""
-    del package
     with pytest.raises(ValueError, match=f"numbers.py holds {times} times, not once"):
         edited(tmp_path, old, "pass")
 

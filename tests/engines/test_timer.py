@@ -45,7 +45,7 @@ def make_engine() -> TimerEngine:
 
 def measured(folder: Path, case: Case, *, counts: bool = False) -> Outcome:
     """What becomes of one case; its counts are taken if asked for."""
-    with lent() as cores:
+    with lent(1) as cores:
         return make_engine().measure(WorkOrder(case, BUILD, counts=counts), cores, folder)
 
 

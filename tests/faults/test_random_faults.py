@@ -95,7 +95,6 @@ def send(numbers: tuple[signal.Signals, ...], sign: str | None = None) -> Fault:
     """
 
     def strike(pid: int, place: Place, chance: random.Random) -> None:
-        del place
         victims = [pid] if sign is None else sorted(_called(below(pid), sign))
         victim = chance.choice(victims) if victims else None
         for number in numbers if victim else ():
@@ -116,7 +115,6 @@ def _called(processes: Iterable[int], sign: str) -> Iterable[int]:
 
 def fill_disk(pid: int, place: Place, chance: random.Random) -> None:
     """Leave no room for results for a while."""
-    del pid
     filler = fill(place.disk)
     time.sleep(chance.uniform(1, 3))
     filler.unlink()

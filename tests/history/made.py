@@ -10,23 +10,20 @@ from instruction_counts.domain.records import Run, StoredCount
 from instruction_counts.storage.store import Store
 from tests import builders
 from tests.builders import counted, key
-from tests.fakes import FINGERPRINT, failed
+from tests.fakes import FINGERPRINT
 
 
-def outcome_of(count: int | None) -> Outcome:
+def outcome_of(count: int | Outcome | None) -> Outcome:
     """An outcome with so many instructions, all above 1,000 of them in one function."""
-    if count is None:
-        return failed()
+    if not isinstance(count, int):
+        return builders.outcome_of(count)
     spent = {"at::add": min(count, 1000), "at::slow": count - 1000}
     return counted(count, {name: cost for name, cost in spent.items() if cost > 0})
 
 
 def run_of_cases(counts: Mapping[str, int | Outcome | None], day: int) -> Run:
     """A run on a day of 2026, of a build of its own; the counts by label."""
-    outcomes = {
-        label: count if isinstance(count, Outcome) else outcome_of(count)
-        for label, count in counts.items()
-    }
+    outcomes = {label: outcome_of(count) for label, count in counts.items()}
     build = attrs.evolve(FINGERPRINT, torch_git=f"{day:08x}")
     started_at = f"2026-01-{day:02}T05:00:00+00:00"
     return builders.run_of(outcomes, builds={"default": build}, started_at=started_at)

@@ -153,9 +153,7 @@ def test_an_interrupt_leaves_a_notebook_that_counts(
     assert 2 == notebook.started
 
 
-def test_what_was_measured_is_returned_if_asked_for(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_measured_is_returned_if_asked_for(notebook: Notebook) -> None:
     """Its representation is short."""
     assert notebook.run("%icount x")
     assert notebook.shell.user_ns.get("_") in {None, ""}

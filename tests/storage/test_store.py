@@ -19,10 +19,11 @@ from instruction_counts.core.types import Language
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.outcomes import Details, FailureKind, Outcome, Status
-from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
+from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.storage.database import Database, outcomes, runs, store_format, tags
 from instruction_counts.storage.store import Store
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
+from tests.history.made import point
 from tests.process import ROOT
 from tests.storage.postgresql import Server
 from tests.storage.values import WHOLE, loaded
@@ -472,24 +473,14 @@ def test_the_counts_of_a_case_come_in_order_of_time(store: Store) -> None:
     ]
     store.tag(numbers[0], "nightly")
     (name,) = (key for key in store.case_keys() if key.label == ("a",))
-    shared = {"case": name, "engine": "timer", "fingerprint": FINGERPRINT}
-    first = {"started_at": "2026-01-01", "run_id": numbers[1], "tags": ()}
-    counted = {"status": Status.OK, "instructions": attrs.evolve(OK.instructions, windows=())}
+    known = {"case": name, "engine": "timer", "definition_hash": old.definition_hash}
+    first = point(8899, numbers[1], **known, build="old", started_at="2026-01-01")
+    known["definition_hash"] = bad.definition_hash
+    last = point(None, numbers[0], **known, started_at="2026-01-02")
 
     assert (
-        StoredCount(build="old", definition_hash=old.definition_hash, **shared, **first, **counted),
-        StoredCount(build="new", definition_hash=new.definition_hash, **shared, **first, **counted),
-        StoredCount(
-            **shared,
-            build="default",
-            definition_hash=bad.definition_hash,
-            started_at="2026-01-02",
-            run_id=numbers[0],
-            tags=("nightly",),
-            status=Status.FAILED,
-            instructions=None,
-            failure="bad",
-        ),
+        *(first, attrs.evolve(first, build="new", definition_hash=new.definition_hash)),
+        attrs.evolve(last, tags=("nightly",), failure="bad"),
     ) == store.counts([name])
     assert () == store.counts([])
     assert () == store.counts([attrs.evolve(name, label=("c",))])
