@@ -152,46 +152,46 @@ def homeless(folder: Path, args: Sequence[str]) -> Ended:
 
 
 TIMED = ["run", "--no-counts", "--engine=timer"]
-MOUNTED = {
-    FULL_SHM: r"No space left on device\n"
-    r"  Free some space there; for temporary files: df -h /tmp /dev/shm",
-    READ_ONLY_SHM: r"^locks need /dev/shm: Read-only file system\n"
-    r"  Mount it, and let this user write.*",
-    NOEXEC_TMP: r"^no library can be loaded from /tmp: .*\n  Set TMPDIR to a folder .*",
-    FULL_TMP: r"^No space left on device: /tmp/instruction-counts\..*\n.*df -h /tmp.*",
-}
-"""What is said after each of these scripts."""
 NO_PROCESS = (
     r".*(no further thread can be started|Resource temporarily unavailable).*\n"
     r"  Stop other processes, or raise the limit: ulimit -u; in a container, pids\.max"
 )
+FAULTS: dict[str, tuple[Inject, list[str], str]] = {
+    "full shared memory": (
+        *(after(FULL_SHM), TIMED),
+        (
+            r"No space left on device\n"
+            r"  Free some space there; for temporary files: df -h /tmp /dev/shm"
+        ),
+    ),
+    "read-only shared memory": (
+        *(after(READ_ONLY_SHM), TIMED),
+        r"^locks need /dev/shm: Read-only file system\n  Mount it, and let this user write.*",
+    ),
+    "temporary files that cannot be executed": (
+        *(after(NOEXEC_TMP), TIMED),
+        r"^no library can be loaded from /tmp: .*\n  Set TMPDIR to a folder .*",
+    ),
+    "full temporary files": (
+        *(after(FULL_TMP), TIMED),
+        r"^No space left on device: /tmp/instruction-counts\..*\n.*df -h /tmp.*",
+    ),
+    # What cannot be started: a probe, its keeper, a reader of output, a lane.
+    **{f"processes: {n}": (limited(n), TIMED, NO_PROCESS) for n in (1, 2, 3, 4)},
+    "processes of servers": (limited(4), ["run", "--no-counts", "--engine=fork"], NO_PROCESS),
+    "no data folder": (homeless, ["runs", "list"], r"^the folder /proc/\..*\n.*XDG_DATA_HOME.*"),
+    "no cache folder": (
+        *(homeless, ["cache", "show"]),
+        r"^the folder /proc/\..*\n.*INSTRUCTION_COUNTS_CACHE.*",
+    ),
+}
 
 
 @pytest.mark.parametrize(
     ("inject", "args", "said"),
     [
-        *(
-            pytest.param(after(script), TIMED, said, marks=pytest.mark.slow)
-            for script, said in MOUNTED.items()
-        ),
-        *(
-            pytest.param(
-                limited(number), ["run", "--no-counts", engine], NO_PROCESS, marks=pytest.mark.slow
-            )
-            for number, engine in (
-                # What cannot be started: a probe, its keeper, a reader of output, a lane.
-                *((number, "--engine=timer") for number in (1, 2, 3, 4)),
-                (4, "--engine=fork"),
-            )
-        ),
-        (homeless, ["runs", "list"], r"^the folder /proc/\..*\n.*XDG_DATA_HOME.*"),
-        (homeless, ["cache", "show"], r"^the folder /proc/\..*\n.*INSTRUCTION_COUNTS_CACHE.*"),
-    ],
-    ids=[
-        *("full shared memory", "read-only shared memory"),
-        *("temporary files that cannot be executed", "full temporary files"),
-        *("1 process", "2 processes", "3 processes", "4 processes", "4 processes of servers"),
-        *("no data folder", "no cache folder"),
+        pytest.param(*row, id=name, marks=pytest.mark.slow if "run" in row[1] else ())
+        for name, row in FAULTS.items()
     ],
 )
 def test_what_is_missing_is_named(inject: Inject, args: list[str], said: str, folder: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
-from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.executed import (
@@ -45,11 +45,7 @@ EXECUTED = st.builds(
     Executed,
     st.none()
     | st.lists(
-        st.builds(
-            PythonFunction,
-            *(st.text(max_size=3), st.integers(0, 9), st.text(max_size=3), st.text(max_size=2)),
-            st.integers(1, 10**6),
-        ),
+        st.builds(PythonFunction, line=st.integers(0, 9), bytecodes=st.integers(1, 10**6)),
         max_size=6,
     ).map(tuple),
     st.dictionaries(
@@ -73,11 +69,8 @@ CASES = st.builds(
     noise=st.fixed_dictionaries(dict.fromkeys(["spread", "layout_spread"], st.integers(0, 10))),
     key=st.builds(
         CaseKey,
-        st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
-        st.sampled_from(Language),
-        st.sampled_from(RuntimeMode),
-        st.sampled_from(AutogradMode),
-        st.integers(1, 4),
+        label=st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
+        num_threads=st.integers(1, 4),
     ),
     definition_hash=st.text(max_size=16),
     exact=st.booleans(),
