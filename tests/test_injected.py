@@ -63,9 +63,8 @@ def test_an_edited_module_runs_the_edited_code(package: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("old", "times"), [("return 3", 0), ("return", 2)])
-def test_a_text_that_is_not_there_once_is_refused(
-    old: str, times: int, package: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("package")
+def test_a_text_that_is_not_there_once_is_refused(old: str, times: int, tmp_path: Path) -> None:
     """Another version of the package may have other lines."""
     with pytest.raises(ValueError, match=f"numbers.py holds {times} times, not once"):
         edited(tmp_path, old, "pass")

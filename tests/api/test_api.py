@@ -16,11 +16,10 @@ from instruction_counts.api.values import as_kind
 from instruction_counts.storage.store import Store
 from tests.builders import costs_of, counted, to_json
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record, make_run
+from tests.process import ROOT
 from tests.real import NEEDS_VALGRIND
 from tests.session.fakes import SETTINGS, fake_engines, known_lanes
 from tests.small_disk import fill, small_disk
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_of(count: int) -> api.Run:

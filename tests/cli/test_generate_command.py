@@ -11,14 +11,13 @@ from tests.cli.program import Program
 from tests.process import ROOT
 
 COMMAND = ("generate",)
-FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"
 NET = ["small_models:Net", "--input", "1,4,8,8"]
 
 
 @pytest.fixture
 def folder(here: Path) -> Path:
     """The working directory of somebody who has models."""
-    shutil.copy(FIXTURE, here)
+    shutil.copy(ROOT / "tests" / "fixtures" / "models" / "small_models.py", here)
     (here / "file").write_text("no folder")
     return here
 
