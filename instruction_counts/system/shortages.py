@@ -12,6 +12,7 @@ _REMEDIES = {
     errno.EROFS: "Make it writable, or choose another place.",
     errno.EAGAIN: "Stop other processes, or raise the limit: ulimit -u; in a container, pids.max",
     errno.ENOMEM: "Stop other processes, or raise the limit: ulimit -v",
+    errno.EFBIG: "Raise the limit: ulimit -f",
     errno.EMFILE: "Raise the limit: ulimit -n",
     errno.ENFILE: "Stop other processes, or raise the limit: sysctl fs.file-max",
 }

@@ -91,10 +91,7 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         (["watch", "--command", "true", "--output", "no/s.jsonl"], "there is no folder no"),
         (["watch", "--command", "exit 2"], "--command ends with 2"),
         # It must not pass because there was nothing to count.
-        (["selftest", "--only", "no such label"], "no such label"),
-        (["selftest", "--build", "/no/such/python"], "no interpreter"),
         # The second would not be measured, and nobody would know.
-        (["selftest", *TWO_BUILDS], "a selftest needs one build, not several: a, b"),
         (
             ["selftest", "--device", "cuda", "--layouts", "2"],
             "--layouts: with --device cuda nothing is counted",

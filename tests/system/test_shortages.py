@@ -22,6 +22,7 @@ def from_system(number: int, *names: str | None) -> OSError:
         (from_system(errno.EAGAIN), "Resource temporarily unavailable", "ulimit -u"),
         (RuntimeError("can't start new thread"), "no further thread can be started", "ulimit -u"),
         (from_system(errno.EMFILE), "Too many open files", "ulimit -n"),
+        (from_system(errno.EFBIG), "File too large", "ulimit -f"),
         (MemoryError(), "there is not enough memory", "ulimit -v"),
         (
             FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
@@ -36,7 +37,17 @@ def from_system(number: int, *names: str | None) -> OSError:
             *("/é cannot be named in the locale's encoding, ascii", "PYTHONUTF8=1"),
         ),
     ],
-    ids=["file", "process", "thread", "descriptors", "memory", "no folder", "no home", "locale"],
+    ids=[
+        "file",
+        "process",
+        "thread",
+        "descriptors",
+        "size of a file",
+        "memory",
+        "no folder",
+        "no home",
+        "locale",
+    ],
 )
 def test_what_is_short_is_named(error: BaseException, message: str, remedy: str) -> None:
     """With what helps against it."""
