@@ -9,7 +9,7 @@ import importlib
 import inspect
 import pickle
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -36,35 +36,36 @@ def load(path: str, python: tuple[int, int]) -> Any:
     return pickle.loads(Path(path).read_bytes())  # noqa: S301 - of the program that counts
 
 
-def find_in(folders: list[str]) -> None:
-    """Find modules in ``folders``, too, but for those that are found anywhere else."""
+def find(places: dict[str, tuple[str | None, list[str]]], folder: str) -> None:
+    """Find modules at their places, which are a file or folders, and in a folder those of no place.
+
+    What is found anywhere else is not looked for here.
+    """
     del sys.path[0]  # where this lies
-    sys.meta_path.append(_Finder([Path(folder) for folder in folders]))
+    sys.meta_path.append(_Finder(places, folder))
 
 
 class _Finder:
-    """Finds top-level modules in folders.
+    """Finds top-level modules by their places.
 
-    Python itself would list these: whatever else lies there would lie in memory, and move counts.
+    Python itself would list the folders: whatever else lies there would lie in memory, and move
+    counts. So only what a place is not known of, as nobody imported it yet, is found as it does.
     """
 
-    def __init__(self, folders: list[Path]) -> None:
-        self._folders = folders
+    def __init__(self, places: dict[str, tuple[str | None, list[str]]], folder: str) -> None:
+        self._places, self._folder = places, folder
 
     def find_spec(self, name: str, path: Any = None, _: Any = None) -> ModuleSpec | None:
-        for folder in self._folders if path is None else ():
-            package, module = folder / name, folder / (name + ".py")
-            if (package / "__init__.py").is_file():
-                return spec_from_file_location(
-                    name, package / "__init__.py", submodule_search_locations=[str(package)]
-                )
-            if module.is_file():
-                return spec_from_file_location(name, module)
-            if package.is_dir():
-                spec = ModuleSpec(name, None, is_package=True)
-                spec.submodule_search_locations = [str(package)]
-                return spec
-        return None
+        if path is not None:
+            return None
+        if name not in self._places:
+            return PathFinder.find_spec(name, [self._folder])
+        file, folders = self._places[name]
+        if file is not None:
+            return spec_from_file_location(name, file, submodule_search_locations=folders or None)
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = folders
+        return spec
 
 
 def made_again(module: str, name: str, reads: tuple[str, ...], cells: Any) -> FunctionType:

@@ -17,13 +17,10 @@ import hashlib
 import io
 import math
 import shutil
-import site
 import sys
-import sysconfig
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +29,7 @@ import attrs
 import cloudpickle
 import numpy as np
 
+from instruction_counts.api.beside import Place, needed
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.worker_tasks import FOLDER
 
@@ -48,30 +46,14 @@ _CUSTOM_OPERATOR = "CustomOpDef"
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 _OF_MODULES = {"__annotations__", "__builtins__"}
 """Names that each module has for itself; the body of a class reads them."""
-_LIBRARIES = (
-    *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")),
-    *(f"{path}/" for path in site.getsitepackages()),
-)
 _CACHED = type(functools.cache(len))
 _DEFINED = types.FunctionType | types.BuiltinFunctionType | type | _CACHED
 
 
-def modules_beside() -> dict[str, str]:
-    """The top-level modules that were imported from no library, and the folders that they lie in.
-
-    They may lie beside the script, the notebook or the test.
-    """
-    specs = {name: getattr(module, "__spec__", None) for name, module in [*sys.modules.items()]}
-    places = {
-        name: next(iter(spec.submodule_search_locations or ()), spec.origin)
-        for name, spec in specs.items()
-        if isinstance(spec, ModuleSpec) and name == spec.name and "." not in name
-    }
-    return {
-        name: str(Path(place).parent)
-        for name, place in places.items()
-        if place and place.startswith("/") and not place.startswith(_LIBRARIES)
-    }
+def codes_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any]) -> list[types.CodeType]:
+    """All code that may be executed, as far as it is there."""
+    functions = (of for of in [*values.values()] if isinstance(of, types.FunctionType))
+    return [*map(_compiled, (setup, *stmts)), *(function.__code__ for function in functions)]
 
 
 def code_of(
@@ -79,15 +61,16 @@ def code_of(
     stmts: Iterable[str],
     values: Mapping[str, Any],
     folder: Path,
-    beside: Mapping[str, str] = MappingProxyType({}),
+    beside: Mapping[str, Place] = MappingProxyType({}),
 ) -> str:
     """The setup that makes what ``setup`` and ``stmts`` read of ``values``, as far as it is there.
 
     What one of ``stmts`` makes is not there for another. Files go into ``folder``. ``beside`` are
-    modules that the process does not find by itself, and the folders that they lie in.
+    modules that the process does not find by itself.
 
     Raises:
         UsageError: a value cannot be passed; the error names the variable, its type and the reason.
+            Or a module cannot be told from one of the standard library.
     """
     made: set[str] = set()
     chains = [*_read(_compiled(setup), made)]
@@ -117,9 +100,11 @@ def code_of(
     content = saving.content(saved) if saved else b""
     if saved:
         lines += saving.lines(saved, content)
-    named = content + "\n".join(lines).encode()
-    if any(name.encode() in named for name in beside):  # what it imports may lie in any of them
-        lines.insert(0, saving.finding(dict.fromkeys(beside.values())))
+    text = "\n".join((setup, *stmts, *lines)).encode(errors="replace")
+    if found := needed(content + text, beside):
+        is_program = values.get("__name__", "__main__") == "__main__"
+        folder_of = Path(sys.path[0]) if is_program else Path(values["__file__"]).parent
+        lines.insert(0, saving.finding(found, str(folder_of.absolute())))
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -192,9 +177,9 @@ class _Saving:
         loader = self._loader()
         return [f"{names} = {loader}.load({str(path)!r}, {sys.version_info[:2]})"]
 
-    def finding(self, folders: Iterable[str]) -> str:
-        """The code after which modules in ``folders`` are found."""
-        return f"{self._loader()}.find_in({[*folders]!r})"
+    def finding(self, places: Mapping[str, Place], folder: str) -> str:
+        """The code after which modules are found: by their places, and others in a folder."""
+        return f"{self._loader()}.find({places!r}, {folder!r})"
 
     def _loader(self) -> str:
         """An expression for what loads; it is beside what it loads, as no build need have it."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,8 @@ from instruction_counts.api.arguments import (
     mode_of,
     selection_of,
 )
-from instruction_counts.api.passing import code_of, modules_beside
+from instruction_counts.api.beside import modules_beside
+from instruction_counts.api.passing import code_of, codes_of
 from instruction_counts.api.values import Comparison, Result, Run, StatementError, as_kind
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.interpreter import missing_modules
@@ -199,11 +201,12 @@ class Session:
         self, setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder: Path
     ) -> str:
         """Code that makes ``values`` in the build, as `instruction_counts.api.passing` does."""
-        beside = modules_beside()
+        beside = modules_beside(codes_of(setup, stmts, values))
         new = beside.keys() - self._asked_for
         self._asked_for |= new
         self._missing |= missing_modules(self.build, new)
-        beside = {name: place for name, place in beside.items() if name in self._missing}
+        others = self._missing | sys.stdlib_module_names
+        beside = {name: place for name, place in beside.items() if name in others}
         return code_of(setup, stmts, values, folder, beside)
 
     @property
@@ -226,9 +229,9 @@ class Session:
             )
             if values is not None and not isinstance(values, Mapping):
                 raise UsageError("globals is no mapping of names to values", "globals=globals()")
-            if values and not asked.is_cpp:
+            if not asked.is_cpp:
                 self._folder = self._folder or self._open.enter_context(WorkFolder())
-                passed = self.passed(asked.setup, asked.stmts, values, self._folder)
+                passed = self.passed(asked.setup, asked.stmts, values or {}, self._folder)
                 setup = "\n".join(code for code in (passed, asked.setup) if code)
                 asked = attrs.evolve(asked, setup=setup)
             timed = time_statements(asked, lambda: runner)
