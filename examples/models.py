@@ -3,6 +3,8 @@
 Each function is a factory for ``python main.py generate examples.models:…``.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
