@@ -20,6 +20,7 @@ from instruction_counts.domain.errors import UsageError
 Place: TypeAlias = tuple[str | None, list[str]]
 """The file of a module, if it has one, and where its submodules are searched."""
 
+_IMPORT = dis.opmap["IMPORT_NAME"]
 _LIBRARIES = (
     *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")),
     *(f"{path}/" for path in site.getsitepackages()),
@@ -75,11 +76,13 @@ def _is_beside(file: str | None, folders: list[str]) -> bool:
 
 
 def _imported(code: CodeType) -> Iterator[str]:
-    for step in dis.get_instructions(code):
-        if step.opname == "IMPORT_NAME":
-            yield step.argval.partition(".")[0]
-        elif isinstance(step.argval, CodeType):
-            yield from _imported(step.argval)
+    if _IMPORT in code.co_code:  # else nothing is, and telling instructions apart takes long
+        for step in dis.get_instructions(code):
+            if step.opcode == _IMPORT:
+                yield step.argval.partition(".")[0]
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _imported(part)
 
 
 def _spec_of(name: str) -> ModuleSpec | None:
