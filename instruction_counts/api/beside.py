@@ -5,6 +5,7 @@ The process that counts does not search their folders: it is told the file of ea
 
 import dis
 import importlib.util
+import os
 import re
 import site
 import sys
@@ -22,6 +23,7 @@ Place: TypeAlias = tuple[str | None, list[str]]
 
 _IMPORT = dis.opmap["IMPORT_NAME"]
 _LIBRARIES = (
+    f"{Path(os.__file__).parent}/",  # wherever the standard library was really found
     *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")),
     *(f"{path}/" for path in site.getsitepackages()),
 )

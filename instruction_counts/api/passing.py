@@ -102,8 +102,8 @@ def code_of(
         lines += saving.lines(saved, content)
     text = "\n".join((setup, *stmts, *lines)).encode(errors="replace")
     if found := needed(content + text, beside):
-        is_program = values.get("__name__", "__main__") == "__main__"
-        folder_of = Path(sys.path[0]) if is_program else Path(values["__file__"]).parent
+        file = "" if values.get("__name__") == "__main__" else values.get("__file__")
+        folder_of = Path(file).parent if file else Path(sys.path[0])  # of a test; or a program's
         lines.insert(0, saving.finding(found, str(folder_of.absolute())))
     return "\n".join(dict.fromkeys(lines))
 

@@ -90,6 +90,14 @@ def test_modules_are_found_that_nobody_imported_yet(
     assert "5" == elsewhere(tmp_path, stmt, setup)
 
 
+def test_a_namespace_needs_no_file(write: Callable[..., None], tmp_path: Path) -> None:
+    """A program may have made it."""
+    write(first__mine="x = 1")
+    values = {"__name__": "made", "mine": importlib.import_module("mine")}
+
+    assert "import mine" in code_of("", ["mine.x"], values, tmp_path, modules_beside())
+
+
 def test_what_is_needed_is_named_or_named_by_that(write: Callable[..., None]) -> None:
     """Other modules of the program are none of it."""
     write(first__mine="import other", first__other="", first__third="")
