@@ -14,7 +14,6 @@ import importlib
 import itertools
 import os
 import platform
-import random
 import symtable
 import sys
 import textwrap
@@ -73,7 +72,8 @@ def prepare(rehearsal: str) -> Callable[[], None]:
             _rehearse(torch)
             torch._dynamo.reset()
     torch.set_grad_enabled(True)
-    os.register_at_fork(after_in_child=_begin_alike)
+    # What Python does by chance in each child.
+    os.register_at_fork(after_in_child=sys._clear_type_cache)
 
     def begin() -> None:
         wake()
@@ -127,12 +127,6 @@ def _exchange(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
             for name, function in old.items():
                 if variables.get(name) is function:
                     variables[name] = new[name]
-
-
-def _begin_alike() -> None:
-    """Undo what Python does by chance in each child; Dynamo keeps the state of `random`."""
-    random.seed(0)
-    sys._clear_type_cache()
 
 
 def forget_settings() -> None:

@@ -487,7 +487,27 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         method_cache = neighbour("method_cache")
         Path(NAMES).write_text("\0".join(method_cache.names()) + "\0", "ascii")
     method_cache.remember_types()
+    seed(0)
+    # After Python's own, which seeds by chance.
+    os.register_at_fork(after_in_child=functools.partial(sys.modules["random"].seed, 0))
     return {**known, **_settled(shim)}
+
+
+def seed(number: int) -> None:
+    """Let all processes draw alike what torch, Python and numpy seed by chance: costs depend on it.
+
+    What the system draws, as `os.urandom` does, stays as it is: unique names are made of it.
+    """
+    import random
+
+    random.seed(number)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(number)
+    numpy_random: Any = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(number)
+        # Of generators without a seed of their own.
+        numpy_random.bit_generator.randbits = random.Random(number).getrandbits  # noqa: S311
 
 
 def _prepare_torch(request: Message, shim: Shim) -> None:
@@ -513,8 +533,6 @@ def _rehearsed(request: Message, shim: Shim) -> Message:
     torch.set_num_threads(1)
     # With a device there, backward starts threads for it, which would not outlive a fork.
     _rehearse(torch, shim, backward="stand_ins" not in request)
-    # torch seeds its default generator by chance; some costs depend on what is drawn.
-    torch.manual_seed(0)
     return {"torch": torch.__version__, "capability": cpu_capability(torch)}
 
 

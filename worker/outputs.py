@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterator
 
-from .main import CompiledLoop, Message, Shim, with_artefact
+from .main import CompiledLoop, Message, Shim, seed, with_artefact
 
 _LARGEST_SAMPLE = 1024
 
@@ -68,7 +68,7 @@ def _values(torch: Any, case: Message, request: Message) -> tuple[Message, Messa
     namespace: Message = {"torch": torch}
     exec(compile(case["setup"] or "pass", "<setup>", "exec"), namespace)
     before = {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
-    torch.manual_seed(request["variation"])
+    seed(request["variation"])
     exec(compile(with_named_results(case["stmt"]), "<stmt>", "exec"), namespace)
     return before, {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
 

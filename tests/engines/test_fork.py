@@ -599,6 +599,30 @@ def test_the_fingerprint_tells_how_is_counted(lab: Lab, first: Mapping[str, Outc
 # What must not matter
 
 
+DRAWN_BY = (
+    "random.randrange(1000)",
+    "int(torch.randint(1000, ()))",
+    "numpy.random.randint(1000)",
+    "numpy.random.default_rng().integers(1000)",
+)
+(DRAWN,) = materialize(
+    {
+        ("drawn",): TimerArgs(
+            "for _ in range(n): pass",
+            f"import random\nimport numpy\nn = {' + '.join(DRAWN_BY)}",
+        )
+    }
+)
+
+
+def test_what_a_setup_draws_by_chance_is_the_same_in_each_process(lab: Lab) -> None:
+    """Python seeds its generator anew in each child, and numpy those that have no seed."""
+    once, again = (lab.count(DRAWN) for _ in range(2))
+
+    assert once.per_run > 1000
+    assert once == again
+
+
 def test_neither_lanes_nor_cores_nor_what_was_measured_before_matter(
     lab: Lab, first: Mapping[str, Outcome]
 ) -> None:
@@ -625,7 +649,7 @@ def test_where_and_how_the_program_was_started_does_not_matter(
     condition = Condition("all at once", another_directory=True, variables=many)
     # None of them looks up several names of one type: where such names lie would matter.
     scripted = grouped(RuntimeMode.JIT, AutogradMode.FORWARD, language=Language.CPP)
-    expected = {case: lab.count(case) for case in (LOOKING_UP, scripted)}
+    expected = {case: lab.count(case) for case in (LOOKING_UP, DRAWN, scripted)}
     run = counted([*expected], BuildRunner((lab.facts,), MeasurementSettings()), condition)
 
     assert {case.definition_hash: count for case, count in expected.items()} == {
