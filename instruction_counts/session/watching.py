@@ -31,6 +31,7 @@ from instruction_counts.storage.store import Store
 from instruction_counts.system.files import locked, unwritable, write_output
 from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import program_name
+from instruction_counts.system.shortages import shortage_in
 
 _NAMED = 3
 """So many cases are named in a notice."""
@@ -219,7 +220,7 @@ class Looking:
             build = self.make(line)
             measured = self.measurer.measured([build])
         except BuildError as error:
-            self._note(f"{line} is broken and was skipped: {error.message}")
+            self._skip(line, error.message)
             return state
         if measured.run_id is None or not measured.run.is_sound:
             raise DataError(
@@ -231,7 +232,7 @@ class Looking:
         if not counted:
             failures = (record.outcome.failure for record in side.records.values())
             why = next((of.summary for of in failures if of is not None), "no case has a count")
-            self._note(f"{line} is broken and was skipped: {why}")
+            self._skip(line, why)
             return state
         new = SeenBuild(line, build.name, build.python or "", measured.run_id, build.lock)
         steps: list[Step] = []
@@ -247,6 +248,13 @@ class Looking:
                 steps += self._steps(base.build, new, side, back)
         bases = (*waiting, Base(new, tuple(counted)))
         return attrs.evolve(state, bases=bases, unreported=(*state.unreported, *steps))
+
+    def _skip(self, line: str, why: str) -> None:
+        """Pass a build over, unless it is the machine that lacks something, and not the build."""
+        lacking, remedy = shortage_in(why)
+        if lacking:
+            raise DataError(f"{line} could not be measured, and will be: {why}", remedy)
+        self._note(f"{line} is broken and was skipped: {why}")
 
     def _steps(
         self, base: SeenBuild, new: SeenBuild, side: Side, keys: Sequence[CaseKey]

@@ -237,6 +237,8 @@ class Database:
                 "Restore a copy of it, or save what is left into a new one: "
                 f"sqlite3 {self.name} .recover"
             )
+        elif code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
+            remedy = f"Its disk is full, or fails: df -h {self.name}"
         elif isinstance(error, OSError) or code in _NOT_WRITABLE:
             problem = f"cannot be written: {getattr(error, 'strerror', None) or text}"
             remedy = "Name a file in a folder that you may write to with --db."

@@ -10,6 +10,7 @@ import attrs
 import psycopg
 import pytest
 
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
@@ -123,6 +124,18 @@ def test_a_full_disk_costs_no_result(disk: Path, tmp_path: Path) -> None:
         sum(text in error for error in ended.remarks.errors)
         for text in ("stay in memory", "is not stored as a whole")
     ]
+
+
+def test_a_database_that_a_full_disk_keeps_from_being_read_says_where(disk: Path) -> None:
+    """SQLite needs room even to read."""
+    path = disk / "runs.db"
+    Store(path).close()
+    fill(disk)
+
+    with pytest.raises(UsageError) as found, Store(path) as store:
+        store.summaries()
+
+    assert f"df -h {path}" in found.value.text("")
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
