@@ -24,7 +24,7 @@ from instruction_counts.session.checking import note_unused
 from instruction_counts.session.comparing import compare_sides
 from instruction_counts.session.sides import LazyStore, keys_of, named_sides
 
-_IN_TURNS = "Measure both builds in one compare, without --no-times and --times separate."
+_IN_TURNS = "Measure both builds in one compare, without --no-times."
 
 
 @click.command("compare", cls=Command)
@@ -66,7 +66,7 @@ def compare_command(
         judges_cycles, judges_times = when is FailOn.CYCLES, when is FailOn.SLOWER
         if judges_cycles and measured and CYCLES.name not in how.settings.metrics:
             raise UsageError("--fail-on cycles: none are estimated", "Add --metrics cycles.")
-        takes_turns = measured == 2 and how.times_in_turns and how.settings.times_in_turns
+        takes_turns = measured == 2 and how.settings.times_in_turns
         if judges_times and measured and not takes_turns:
             raise UsageError("--fail-on slower: nothing is timed in turns", _IN_TURNS)
         if limits is not None:

@@ -36,8 +36,14 @@ from instruction_counts.sources.models.layers import TraceMode
     (
         flag("--backward", "Also measure forward and backward together."),
         flag("--train training", "Use training mode  [default: eval]"),
-        flag("--compiled", "Also measure what torch.compile makes of layers and models."),
-        flag("--exported", "Also measure the packages that AOTInductor makes of them."),
+        choice(
+            "--runtime runtimes",
+            ["compiled", "exported"],
+            "Also measure what torch.compile (compiled) or AOTInductor (exported) makes of layers "
+            "and models.",
+            metavar="RUNTIME",
+            multiple=True,
+        ),
         choice(
             "--level",
             ["modules", "operators"],

@@ -14,15 +14,15 @@ _GROUPS = {
         *("definitions", "operators", "only", "languages", "runtimes", "signature"),
         *("language", "autograd", "listing", "build", "build_cmd"),
     ),
-    "Measuring": ("jobs", "counts", "times", "timing", "time_budget", "layouts", "device"),
+    "Measuring": ("jobs", "counts", "times", "time_budget", "layouts", "device"),
     "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
     "Results": ("output", "form", "limit", "resume", "on_step", "site", "db"),
     "Options": (),
     "Advanced": (
         *("operators_file", "shape", "dtype", "inputs", "devices"),
         *("autograds", "num_threads", "engine", "allocator", "compiler", "pin_isa", "cores"),
-        *("timeout_s", "lanes", "shard", "balance", "counts", "timing", "metrics", "signature"),
-        *("machine", "callgrind_out", "resources", "allow_different", "db"),
+        *("timeout_s", "lanes", "shard", "balance", "counts", "metrics", "signature"),
+        *("machine", "callgrind_out", "allow_different", "db"),
     ),
 }
 """The options of each group, by the names of their parameters; others are just options.

@@ -60,20 +60,15 @@ def _without(flags: str, text: str) -> Decorator:
 
 
 _NO_COUNTS = _without("--no-counts counts", "Do not count instructions.")
-_SEPARATE = "separate"
-_TIMING = choice(
-    "--times timing",
-    ["paired", _SEPARATE],
-    "How two builds are timed. paired: in turns, block by block, with a verdict; separate: one "
-    "after the other, without.  [default: paired]",
-)
 _NO_TIMES = _without("--no-times times", "Do not measure wall times.")
 _SIMULATED = (
     choice(
         "--metrics",
         METRICS,
-        "Also estimate cycles, by simulating caches in several memory layouts; or read the "
-        "processor's counters while a case runs natively.",
+        "Also estimate cycles, by simulating caches in several memory layouts; read the "
+        "processor's counters while a case runs natively; or measure memory, floating point "
+        "operations and what this machine can do, for eager Python. Of operators, run does the "
+        "last unasked.",
         multiple=True,
     ),
     option(
@@ -165,13 +160,10 @@ def _asked(
     min_effect: Effect = MIN_EFFECT,
     layouts: int | None = None,
     time_budget: float | None = None,
-    timing: str | None = None,
 ) -> Asked:
     """What options say, else the specification that ``definitions`` is, else the defaults."""
     stated = specification_of(definitions)
     measuring = measuring or MeasurementSettings()
-    if timing is not None and not measuring.times:
-        raise UsageError("--times and --no-times exclude each other", "Drop one.")
     if stated is not None:
         builds = builds or stated.builds
         db = db or stated.reporters.database
@@ -180,7 +172,6 @@ def _asked(
     how = ComparisonRequest(
         *(definitions or STANDARD, selection, measuring, min_effect, layouts, time_budget),
         defined_only=definitions is not None,
-        times_in_turns=timing != _SEPARATE,
     )
     return Asked(how, builds or (default_build(),), db)
 
@@ -195,7 +186,7 @@ def asking(*options: Decorator) -> Decorator:
 
 _OF_A_MEASUREMENT = {
     *attrs.fields_dict(MeasurementSettings),
-    *("build", "layouts", "time_budget", "timing"),
+    *("build", "layouts", "time_budget"),
 }
 """The parameters of options that say something of a measurement alone."""
 
@@ -211,8 +202,6 @@ def refuse_measuring(remedy: str, *, builds: int) -> None:
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if is_given and name in _OF_A_MEASUREMENT and not builds:
             raise UsageError(f"{parameter.opts[0]}: nothing is measured", remedy)
-        if is_given and name == "timing" and builds == 1:
-            raise UsageError("--times: only one build is measured", "Drop it, or name two builds.")
 
 
 def _layouts(none: str) -> Decorator:
@@ -257,7 +246,7 @@ _BALANCED = (definitions_options, gathered("shard", (_SHARD, _BALANCE), _balance
 run_options = asking(*_BALANCED, build_options, measuring_options, store_option)
 compare_options = asking(
     *(*_SHARDED, build_options, measuring_options, min_effect_option),
-    *(*_VERIFYING, _TIMING, store_option),
+    *(*_VERIFYING, store_option),
 )
 check_options = asking(*_SHARDED, build_options, counting_options, *_VERIFYING, store_option)
 

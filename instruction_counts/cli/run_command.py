@@ -9,7 +9,7 @@ from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, run_options, specification_of
-from instruction_counts.cli.options import EXISTING_FILE, flag, option, time_budget_option
+from instruction_counts.cli.options import EXISTING_FILE, option, time_budget_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.selection import select
 from instruction_counts.engines.registry import require_profile
@@ -30,11 +30,6 @@ from instruction_counts.system.files import check_writable
     "Keep Callgrind's raw file of each case (one window) in this folder, for KCachegrind.",
     type=click.Path(path_type=Path, file_okay=False),
 )
-@flag(
-    "--resources",
-    "Also measure memory, floating point operations and what this machine can do, for eager "
-    "Python. Operators always have them.",
-)
 @output_options()
 @option(
     "--resume",
@@ -46,7 +41,6 @@ from instruction_counts.system.files import check_writable
 def run_command(
     asked: Asked,
     callgrind_out: Path | None,
-    resources: bool,
     outputs: Outputs,
     resume: Path | None,
 ) -> int:
@@ -67,13 +61,13 @@ def run_command(
     cases, shard = whole, None
     if asked.how.selection.shard is not None:
         cases = select(whole, asked.how.selection)
-        shard = asked.how.selection.shard.of(whole, _what(asked.how.settings, resources=resources))
+        shard = asked.how.selection.shard.of(whole, _what(asked.how.settings))
     specification = specification_of(asked.how.definitions)
     exporters = outputs.exporters(stored_run.result_files(specification))
     done = read_json(resume) if resume else None
     with Store(asked.db) as store:
         runner = BuildRunner.of(asked.builds, asked.how.settings, console, store)
-        orders = runner.orders(cases, resources=resources or None)
+        orders = runner.orders(cases, of_operators=True)
         measured = runner.run(
             orders, exporters, done, asked.how.time_budget_s, callgrind_out, shard
         )
@@ -87,9 +81,9 @@ def run_command(
     return exit_code_of(measured)
 
 
-def _what(settings: MeasurementSettings, *, resources: bool) -> str:
+def _what(settings: MeasurementSettings) -> str:
     """What is measured of each case."""
-    asked = {"counts": settings.counts, "times": settings.times, "resources": resources}
+    asked = {"counts": settings.counts, "times": settings.times}
     return ", ".join([*(name for name, is_asked in asked.items() if is_asked), *settings.metrics])
 
 

@@ -7,7 +7,7 @@ import click
 
 from instruction_counts.cli.options import choice, device, flag, gathered, option, several
 from instruction_counts.core.labels import by_option
-from instruction_counts.core.types import RuntimeMode
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.work import Statements
 
@@ -18,7 +18,13 @@ _RUNTIMES = [name for name in by_option(RuntimeMode) if name != RuntimeMode.EXPL
 _OPTIONS = (
     click.argument("stmts", nargs=-1, required=True, metavar="STMT..."),
     several("-s --setup", "CODE", "Code that runs once before STMT. Several make several lines."),
-    flag("--cpp is_cpp", "STMT and --setup are C++."),
+    choice(
+        "--language is_cpp",
+        by_option(Language),
+        "Language of STMT and --setup.",
+        default=Language.PYTHON.option,
+        callback=lambda _context, _option, name: name == Language.CPP.option,
+    ),
     several("--global-setup", "CODE", "Top of the C++ file, such as #include lines."),
     flag("--backward autograd", "Measure forward and backward together."),
     choice(
@@ -45,10 +51,10 @@ _FROM_PYTHON = frozenset({"torchscript", "compiled", "exported"})
 def _statements(**given: Any) -> Statements:
     """The statements; what belongs to one language alone is refused for the other."""
     if given["global_setup"] and not given["is_cpp"]:
-        raise UsageError("--global-setup is for C++", "Give --cpp, or drop it.")
+        raise UsageError("--global-setup is for C++", "Give --language c++, or drop it.")
     if given["is_cpp"] and (made := _FROM_PYTHON.intersection(given["runtimes"])):
         raise UsageError(
-            f"--runtime {min(made)} needs a statement in Python", "Drop --cpp, or --runtime."
+            f"--runtime {min(made)} needs a statement in Python", "Drop --language, or --runtime."
         )
     number = sum(given[name].count(_STDIN) for name in _CODE)
     if number > 1:

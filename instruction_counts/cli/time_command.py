@@ -27,7 +27,7 @@ def time_command(
     measuring: MeasurementSettings,
     outputs: Outputs,
 ) -> int:
-    """Measure a one-line statement; of several, each is compared with the first.
+    r"""Measure a one-line statement; of several, each is compared with the first.
 
     Written as for python -m timeit, except that each STMT is a statement of its own. "-" reads it,
     or a setup, from standard input. Nothing is stored.
@@ -35,7 +35,8 @@ def time_command(
     Examples:
       python main.py time "x + y" -s "x = torch.ones(4, 4); y = x + 1"
       python main.py time "x + y" "torch.add(x, y)" -s "x = y = torch.ones(4)"
-      python main.py time "x + x;" --cpp -s "auto x = torch::ones({4});"
+      python main.py time "x + x;" --language c++ \
+        -s "auto x = torch::ones({4});"
     """
     build = only_build(builds, "time")
     timed = time_statements(asked, lambda: BuildRunner.of([build], measuring, console))

@@ -131,8 +131,8 @@ OF_CYCLES = (
 )
 """Medians over memory layouts, where they are asked for; see `engines.fork_counts`."""
 
-HARDWARE = "hardware"
-"""What is asked for to have these."""
+RESOURCES, HARDWARE = "resources", "hardware"
+"""What is asked for to have memory and operations, and to have these."""
 OF_HARDWARE = tuple(
     Metric(
         *(f"native_{unit}", f"native {unit}", unit),

@@ -20,7 +20,7 @@ from instruction_counts.core.labels import ONCE
 from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import DEFAULT_NAME, Build, Fingerprint
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
-from instruction_counts.domain.metrics import CYCLES, HARDWARE
+from instruction_counts.domain.metrics import CYCLES, HARDWARE, RESOURCES
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.shards import MeasuredShard
@@ -51,7 +51,7 @@ from instruction_counts.system.folders import sweep
 if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
     from instruction_counts.storage.store import Store
 
-METRICS = (CYCLES.name, HARDWARE)
+METRICS = (CYCLES.name, HARDWARE, RESOURCES)
 """What can be asked for beside counts and times."""
 _TIMEOUT_S = 600.0
 
@@ -184,26 +184,27 @@ class BuildRunner:
             self.observer.error(f"{what} not stored: {error}")
 
     def orders(
-        self, cases: Sequence[Case], *, skip: bool = False, resources: bool | None = False
+        self, cases: Sequence[Case], *, skip: bool = False, of_operators: bool = False
     ) -> list[WorkOrder]:
         """The orders of all builds: each case on one after the other, then the next case.
 
-        With ``skip``, what a build cannot do is refused instead of an error. ``resources`` are
-        memory and floating point operations; None measures those of operators.
+        With ``skip``, what a build cannot do is refused instead of an error. ``of_operators``
+        measures the resources of operators, also unasked.
 
         Raises:
             BuildError: a build is missing something that the cases need, and ``skip`` is not set.
         """
-        plans = (self._plan(facts, cases, skip, resources) for facts in self.facts)
+        settings = self.settings
+        lacks_times = any(map(is_on_cuda, cases)) and not all(map(has_gpu, self.facts))
+        if settings.times and settings.counts and lacks_times:
+            self.observer.note(NO_CUDA_TIMES)
+        plans = (self._plan(facts, cases, skip, of_operators) for facts in self.facts)
         return [order for row in zip(*plans, strict=True) for order in row]
 
     def _plan(
-        self, facts: BuildFacts, cases: Sequence[Case], skip: bool, resources: bool | None
+        self, facts: BuildFacts, cases: Sequence[Case], skip: bool, of_operators: bool
     ) -> Iterator[WorkOrder]:
         settings, build = self.settings, facts.build
-        has_no_times = not has_gpu(facts) and any(map(is_on_cuda, cases))
-        if settings.times and settings.counts and has_no_times:
-            self.observer.note(NO_CUDA_TIMES)
         lacks = tuple(missing(facts))
         for case in cases:
             order = settings.order(
@@ -214,7 +215,8 @@ class BuildRunner:
                 executed=settings.counts or case.timer_args.kind == ONCE,
                 cycles=CYCLES.name in settings.metrics,
                 hardware=HARDWARE in settings.metrics,
-                resources=isinstance(case.subject, Operator) if resources is None else resources,
+                resources=RESOURCES in settings.metrics
+                or (of_operators and isinstance(case.subject, Operator)),
             )
             for requirement in lacks:
                 if requirement.affects(order):

@@ -25,6 +25,7 @@ from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Finished, Observer
 from instruction_counts.gate.baseline import Baseline, verified_against
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
+from instruction_counts.session.devices import is_on_cuda
 from instruction_counts.session.pairing import timed_in_turns
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import Definitions, load_cases
@@ -83,8 +84,6 @@ class ComparisonRequest:
     time_budget_s: float | None = None
     """For the first measurement, and then for times in turns; suspects are counted again in any
     case."""
-    times_in_turns: bool = True
-    """Whether two builds are timed in turns, where both are measured and the engine can."""
     defined_only: bool = False
     """Whether cases of stored sides that are not in the definitions are left out, too."""
     stores: bool = True
@@ -125,9 +124,7 @@ def compare_sides(
     cases = load_cases(request.definitions, request.selection)
     store = runs.opened() if request.stores else None
     settings = request.settings
-    in_turns = len(builds) == 2 and request.times_in_turns and settings.times_in_turns
-    if in_turns:
-        settings = attrs.evolve(settings, times=False)
+    in_turns = len(builds) == 2 and settings.times_in_turns
     runner = runner_of(builds, settings, observer, store)
     return measure_and_judge(runner, cases, request, judge, in_turns=in_turns)
 
@@ -152,6 +149,8 @@ def measure_and_judge(
     """
     with runner.keeping() as kept:
         orders, budget_s = kept.orders(cases, skip=True), request.time_budget_s
+        if in_turns:  # all but what runs on a device by itself
+            orders = [attrs.evolve(of, times=of.times and is_on_cuda(of.case)) for of in orders]
         end = math.inf if budget_s is None else time.monotonic() + budget_s
         measured = kept.run(orders, time_budget_s=budget_s)
         sides: Mapping[str, Side] = measured.sides

@@ -83,8 +83,7 @@ def generate(
         *(["--train"] if mode.training else []),
         *(["--real-data"] if mode.real_data else []),
         *([] if mode.device is None else ["--device", mode.device]),
-        *(["--compiled"] if mode.compiled else []),
-        *(["--exported"] if mode.exported else []),
+        *(word for runtime in mode.runtimes for word in ("--runtime", runtime)),
         *("--output", str(output), "--force"),
     ]
     try:

@@ -114,7 +114,8 @@ def with_output(stmt: str, name: str = OUTPUT) -> tuple[str, str | None]:
         line, text = getattr(error, "lineno", None), getattr(error, "msg", str(error))
         where = f", line {line}" if line else ""
         raise UsageError(
-            f"the statement is not valid Python{where}: {text}", "Fix it; --cpp is for C++."
+            f"the statement is not valid Python{where}: {text}",
+            "Fix it; --language c++ is for C++.",
         ) from None
     match last:
         case [ast.Expr() as value]:

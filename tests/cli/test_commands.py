@@ -8,7 +8,7 @@ from tests.cli.program import Program
 
 TWO_BUILDS = ["--build", "a=python3", "--build", "b=python3"]
 ON_CUDA = ["selftest", "--device", "cuda"]
-TIME_CPP = ["time", "x", "--cpp"]
+TIME_CPP = ["time", "x", "--language", "c++"]
 GENERATE = ["generate", "small_models:Net", "--input", "1,4,8,8"]
 LIST_ADD = ["list", "--operators", "torch.add"]
 

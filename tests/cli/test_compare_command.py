@@ -112,10 +112,6 @@ def test_a_side_that_is_not_there_is_named(program: Program) -> None:
         (["NEW", "--timeout", "60"], "--timeout: nothing is measured"),
         (["NEW", "--no-counts"], "--no-counts: nothing is measured"),
         (["NEW", f"--build=x={sys.executable}"], "--build: nothing is measured"),
-        # What is stored was timed in its own way.
-        (["NEW", "--times", "separate"], "--times: nothing is measured"),
-        (["PYTHON", "--times", "paired"], "--times: only one build is measured"),
-        (["PYTHON", "--times", "paired", "--no-times"], "--times and --no-times exclude each"),
         # Cycles that nobody estimated would fail nothing, and seem to pass.
         (["NEW", "--metrics", "cycles"], "--metrics: nothing is measured"),
         (["NEW", "--machine", str(DEFAULT_MACHINE)], "--machine: no cycles are estimated"),

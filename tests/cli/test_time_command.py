@@ -26,9 +26,19 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
             ["x + y", "-s", "x = 1", "--setup", "y = 2"],
             Statements(("x + y",), setup="x = 1\ny = 2"),
         ),
-        # With --cpp the setup is C++, too.
+        # With --language c++ the setup is C++, too.
         (
-            ["x + y;", "--cpp", "-s", "int x;", "-s", "int y;", "--global-setup", "#include <map>"],
+            [
+                "x + y;",
+                "--language",
+                "c++",
+                "-s",
+                "int x;",
+                "-s",
+                "int y;",
+                "--global-setup",
+                "#include <map>",
+            ],
             Statements(*(("x + y;",), True), setup="int x;\nint y;", global_setup="#include <map>"),
         ),
         # Modes, several of each, once.

@@ -174,11 +174,11 @@ def test_what_was_measured_is_returned_if_asked_for(notebook: Notebook) -> None:
         ("x + y", [], "x + y"),
         ("  \"a\" + 'b'  ", [], "\"a\" + 'b'  "),
         ("--num-threads 3 x - y", ["--num-threads", "3"], "x - y"),
-        ("-sx=1 --cpp x;", ["-sx=1", "--cpp"], "x;"),
+        ("-sx=1 --language c++ x;", ["-sx=1", "--language", "c++"], "x;"),
         ("--setup 'a = \"b\"' a", ["--setup", 'a = "b"'], "a"),
         ("--setup=a=1 a", ["--setup=a=1"], "a"),
         ("-s 'x = 1' -o x # y", ["-s", "x = 1", "-o"], "x # y"),
-        ("--cpp -- -x", ["--cpp"], "-x"),
+        ("--language c++ -- -x", ["--language", "c++"], "-x"),
         ("--backward", ["--backward"], ""),
     ],
 )

@@ -137,10 +137,11 @@ def test_skipping_refuses_only_what_cannot_be_done(
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"), [(None, [False, True]), (True, [True, True]), (False, [False, False])]
+    ("metrics", "of_operators", "expected"),
+    [((), True, [False, True]), (("resources",), False, [True, True]), ((), False, [False] * 2)],
 )
-def test_resources_are_those_of_operators_unless_something_is_asked_for(
-    asked: bool | None, expected: list[bool]
+def test_resources_are_those_of_operators_unless_they_are_asked_for(
+    metrics: tuple[str, ...], *, of_operators: bool, expected: list[bool]
 ) -> None:
     """They take time, and other cases have no figures to compare them with.
 
@@ -148,7 +149,8 @@ def test_resources_are_those_of_operators_unless_something_is_asked_for(
     """
     case = make_case("Group", "add", metadata={"operator": "torch.add"})
     cases = [case, attrs.evolve(case, subject=Operator("torch.add"))]
-    orders = BuildRunner((FACTS,), MeasurementSettings()).orders(cases, resources=asked)
+    runner = BuildRunner((FACTS,), MeasurementSettings(metrics=metrics))
+    orders = runner.orders(cases, of_operators=of_operators)
 
     assert expected == [order.resources for order in orders]
 

@@ -25,7 +25,7 @@ WITH_GPU = {**CUDA_BUILD, "fingerprint": attrs.evolve(FINGERPRINT, gpu="A GPU")}
 def order_of(case: Case, facts: dict[str, Any], **settings: Any) -> WorkOrder:
     """The order for a case on a build."""
     runner = BuildRunner((attrs.evolve(FACTS, **facts),), MeasurementSettings(**settings))
-    (order,) = runner.orders([case], resources=True)
+    (order,) = runner.orders([case])
     return order
 
 
@@ -38,7 +38,7 @@ def test_it_is_counted_and_timed_where_there_is_a_gpu(
     facts: dict[str, Any], counts: bool, times: bool
 ) -> None:
     """Else times would be those of functions that return at once; no results are made."""
-    order = order_of(CASE, facts, counts=counts)
+    order = order_of(CASE, facts, counts=counts, metrics=("resources",))
 
     assert (counts, counts, times) == (order.counts, order.executed, order.times)
     assert (False, False, "") == (order.output, order.resources, order.refusal)

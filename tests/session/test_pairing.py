@@ -11,6 +11,9 @@ import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import definitions_of
+from instruction_counts.builds.cuda.stand_ins import Versions
+from instruction_counts.core.api import TimerArgs
+from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.paired import PairedTimes
@@ -22,7 +25,7 @@ from instruction_counts.session.pairing import timed_in_turns
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.storage.store import Store
 from tests.builders import counted
-from tests.fakes import OK, FakeEngine, failed, make_case, paired_times
+from tests.fakes import FINGERPRINT, OK, FakeEngine, failed, make_case, paired_times
 from tests.session.fakes import SETTINGS, Remarks, fake_engines, runner_of
 from tests.storage.values import loaded
 
@@ -180,28 +183,31 @@ def test_a_budget_that_is_spent_leaves_times_out() -> None:
     assert [] == observer.errors
 
 
-@pytest.mark.parametrize(
-    ("in_turns", "can", "expected"),
-    [(True, True, [PAIRED] * 2), (False, True, [None] * 2), (True, False, [None] * 2)],
-    ids=["paired", "separate", "an engine that cannot"],
-)
-def test_a_comparison_times_two_builds_in_turns(
-    *, in_turns: bool, can: bool, expected: list[object]
-) -> None:
-    """Where that is wanted, and the engine can; else each has times of its own."""
-    engines = {name: FakeEngine({("a",): [counted(1000)]}) for name in ("base", "new")}
-    builds = [facts.build for facts in runner_of("base", "new").facts]
+@pytest.mark.parametrize("can", [True, False], ids=["in turns", "an engine that cannot"])
+def test_a_comparison_times_two_builds_in_turns(*, can: bool) -> None:
+    """Where the engine can. What runs on a device by itself has times of its own."""
+    (on_device,) = materialize({("c",): TimerArgs("x", device="cuda")})
+    names, runner = ("base", "new"), runner_of("base", "new")
+    fingerprint = attrs.evolve(FINGERPRINT, gpu="A GPU")
+    facts = [
+        attrs.evolve(of, cuda=Versions("13.2"), fingerprint=fingerprint) for of in runner.facts
+    ]
+    engines = {name: FakeEngine({(label,): [counted(1000)] for label in "abc"}) for name in names}
     request = ComparisonRequest(
-        definitions_of(CASES), settings=SETTINGS, stores=False, times_in_turns=in_turns
+        definitions_of([*CASES, on_device]),
+        settings=attrs.evolve(SETTINGS, counts=False),
+        stores=False,
     )
     how = answering(PAIR, PAIR) if can else None
     with fake_engines(engines, in_turns=how), LazyStore("/nowhere/runs.db") as runs:
         found = compare_sides(
-            *(builds[0], builds[1], request, runs, Silent()),
-            lambda *given: attrs.evolve(runner_of("base", "new"), settings=given[1]),
+            *(facts[0].build, facts[1].build, request, runs, Silent()),
+            lambda *given: attrs.evolve(runner, facts=tuple(facts), settings=given[1]),
         ).comparison
 
     times = [difference.time for difference in found.differences]
-    assert expected == [time and time.paired for time in times]
-    asked = {call.order.times for engine in engines.values() for call in engine.calls}
-    assert {not (in_turns and can)} == asked
+    assert [PAIRED if can else None] * 2 + [None] == [time and time.paired for time in times]
+    asked = {
+        (of.order.case.label, of.order.times) for each in engines.values() for of in each.calls
+    }
+    assert {(("a",), not can), (("b",), not can), (("c",), True)} == asked

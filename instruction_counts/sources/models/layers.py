@@ -113,10 +113,8 @@ class TraceMode:
     real_data: bool = False
     device: str | None = None
     """Where the definitions have their tensors; models are taken apart on the CPU."""
-    compiled: bool = False
-    """Whether what is written is compiled, too."""
-    exported: bool = False
-    """Whether it is exported, too."""
+    runtimes: tuple[str, ...] = ()
+    """What is written is measured so, too: ``compiled``, ``exported``."""
 
     @property
     def moved(self) -> str:
