@@ -298,6 +298,7 @@ def test_what_cannot_be_stored_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @NEEDS_VALGRIND
 def test_the_example_counts_a_case(capsys: pytest.CaptureFixture[str]) -> None:
     """Its output is a count, and the functions that spend most of it."""

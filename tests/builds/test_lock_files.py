@@ -212,6 +212,7 @@ def test_the_reason_is_the_last_line_that_says_one(output: str, message: str, re
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("cache")
 def test_pip_installs_what_a_lock_file_names_and_nothing_else(tmp_path: Path) -> None:
     """The environment has this Python, and starts its scripts from where it lies."""
@@ -225,6 +226,7 @@ def test_pip_installs_what_a_lock_file_names_and_nothing_else(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("cache")
 def test_a_build_of_a_lock_file_is_probed_like_any_other(tmp_path: Path) -> None:
     """That its environment is made is said the first time."""

@@ -207,6 +207,7 @@ def test_what_is_missing_is_named(inject: Inject, args: list[str], said: str, fo
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_cases_are_counted_where_only_another_folder_can_be_written_to(folder: Path) -> None:
     """Valgrind, too, writes to TMPDIR instead of /tmp."""
     done = after(READ_ONLY_TMP)(folder, ["time", "torch.ones(1)", "--no-times"])

@@ -154,6 +154,7 @@ def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
     assert {(f"case{n}", "base"): n + 1 for n in range(3)} == found
 
 
+@pytest.mark.thorough
 def test_an_environment_of_a_lock_file_is_made_once_on_each_machine(
     cluster: Cluster, tmp_path: Path
 ) -> None:
