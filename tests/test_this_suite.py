@@ -35,6 +35,8 @@ def started(command: list[str], folder: Path, **variables: str) -> subprocess.Co
     )
 
 
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_their_ids_depend_on_no_clock_seed_or_folder(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -274,6 +274,7 @@ def test_the_builds_between_which_a_case_changed_are_found(here: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.faults
 def test_what_cannot_be_stored_says_so(tmp_path: Path) -> None:
     """It has all its records, and nobody need observe it to know."""

@@ -11,6 +11,8 @@ from scripts import pictures, recording
 from tests.real import NEEDS_VALGRIND_AND_COMPILER
 
 
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_each_command_gets_a_picture_of_what_it_prints(tmp_path: Path) -> None:
     """From the run that is part of the docs; nothing in a picture asks another host."""
     pictures.main(tmp_path)
