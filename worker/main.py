@@ -504,7 +504,7 @@ def seed(number: int) -> None:
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(number)
     numpy_random: Any = sys.modules.get("numpy.random")
-    if numpy_random is not None:
+    with contextlib.suppress(AttributeError):  # there is none, or an old one
         numpy_random.seed(number)
         # Of generators without a seed of their own.
         numpy_random.bit_generator.randbits = random.Random(number).getrandbits  # noqa: S311
