@@ -8,11 +8,11 @@ from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import (
     FILE,
-    build_options,
     choice,
     device_option,
     flag,
     gathered,
+    one_build_options,
     only_build,
     option,
     several,
@@ -63,7 +63,7 @@ from instruction_counts.sources.models.layers import TraceMode
     default=Path("definitions/generated/models.py"),
 )
 @flag("--force", "Replace the file if it exists.")
-@build_options
+@one_build_options
 def generate_command(
     models: tuple[str, ...],
     input_texts: tuple[str, ...],

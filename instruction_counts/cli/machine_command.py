@@ -15,6 +15,7 @@ from instruction_counts.cli.options import (
     compiler_option,
     definitions_on_cpu_options,
     device,
+    one_build_options,
     only_build,
     option,
     store_option,
@@ -74,7 +75,7 @@ def _table(found: BuildFacts) -> Table:
 
 
 @click.command("selftest", cls=Command)
-@asking(definitions_on_cpu_options, case_options, build_options, store_option)
+@asking(definitions_on_cpu_options, case_options, one_build_options, store_option)
 @option(
     "--layouts",
     "K",

@@ -23,6 +23,7 @@ from instruction_counts.cli.options import (
     definitions_options,
     gathered,
     min_effect_option,
+    one_build_options,
     option,
     store_option,
     time_budget_option,
@@ -248,7 +249,7 @@ compare_options = asking(
     *(*_SHARDED, build_options, measuring_options, min_effect_option),
     *(*_VERIFYING, store_option),
 )
-check_options = asking(*_SHARDED, build_options, counting_options, *_VERIFYING, store_option)
+check_options = asking(*_SHARDED, one_build_options, counting_options, *_VERIFYING, store_option)
 
 
 def series_options(*selecting: Decorator, required: bool) -> Decorator:

@@ -12,6 +12,7 @@ from instruction_counts.cli.options import (
     build_options,
     limit_option,
     mode_options,
+    one_build_options,
     only_build,
     operators_file_option,
     overrides_options,
@@ -56,7 +57,7 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, outputs: Outpu
 @operators_file_option
 @limit_option("Operators shown", 20)
 @output_options()
-@build_options
+@one_build_options
 def coverage(operators_file: Path | None, outputs: Outputs, builds: tuple[Build, ...]) -> None:
     """Show which public operators of torch have no entry, those called most first."""
     build = only_build(builds, "coverage")

@@ -268,9 +268,16 @@ compiler_option = option(
     "g++]",
     callback=lambda _context, _option, name: name or "",
 )
-_BUILD_OPTION = several("--build", "NAME=PYTHON", f"{_BUILD}  [default: this interpreter]")
-build_options = gathered("builds", (_BUILD_OPTION,), _builds)
+_WHICH_BUILD = f"{_BUILD}  [default: this interpreter]"
+build_options = gathered("builds", (several("--build", "NAME=PYTHON", _WHICH_BUILD),), _builds)
 """The options that name builds; the command gets ``builds``, empty where none is named."""
+one_build_options = gathered(
+    "builds",
+    # Of several, click would take the last one.
+    (click.option("--build", metavar="NAME=PYTHON", help=_WHICH_BUILD, multiple=True),),
+    _builds,
+)
+"""The same, for a command that takes one; see `only_build`."""
 
 
 def only_build(builds: Sequence[Build], what: str) -> Build:

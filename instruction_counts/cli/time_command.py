@@ -6,7 +6,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.options import build_options, only_build
+from instruction_counts.cli.options import one_build_options, only_build
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.build import Build
@@ -18,7 +18,7 @@ from instruction_counts.session.timing import time_statements
 
 @click.command("time", cls=Command)
 @statement_options
-@build_options
+@one_build_options
 @measuring_options
 @output_options()
 def time_command(

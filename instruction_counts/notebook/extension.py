@@ -16,7 +16,7 @@ from IPython.core.magic import no_var_expand
 from instruction_counts.api import Build, MeasurementSettings, Result, Session
 from instruction_counts.cli import console
 from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.options import build_options, only_build
+from instruction_counts.cli.options import one_build_options, only_build
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.domain.errors import UsageError
@@ -122,7 +122,7 @@ def unload(shell: Any) -> None:
 
 @click.command("%icount", help="Measure a statement of the notebook.")
 @statement_options
-@build_options
+@one_build_options
 @measuring_options
 @click.option("-o", "returned", is_flag=True, help="Return what was measured.")
 def _request(builds: tuple[Build, ...], **options: Any) -> Request:

@@ -86,3 +86,15 @@ def test_every_option_says_what_it_is_for_and_its_default() -> None:
         and not option.show_default
         and "Default: " not in str(option.help)
     ]
+
+
+def test_an_option_can_be_repeated_where_its_help_says_so() -> None:
+    """All but --build where there is one: of several, click would take the last."""
+    differ = {
+        (name, option.name)
+        for name, option in OPTIONS
+        if option.multiple != ("Repeatable." in str(option.help))
+    }
+
+    assert {"build"} == {option for _, option in differ}
+    assert ("compare",) not in {name for name, _ in differ}
