@@ -36,7 +36,7 @@ def test_the_step_is_shown_with_its_cause(history: Program) -> None:
 
 @pytest.mark.parametrize(
     ("args", "runs"),
-    [(["--since", "2026-01-06"], [6, 7, 8]), (["--tag", "nightly-7", "--tag", "other"], [7])],
+    [(["--since", "2026-01-06T05:00"], [6, 7, 8]), (["--tag", "nightly-7", "--tag", "other"], [7])],
 )
 def test_runs_are_selected(args: list[str], runs: list[int], history: Program) -> None:
     """By time, number and tag."""

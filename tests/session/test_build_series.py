@@ -19,10 +19,10 @@ from tests.session.fakes import known_lanes
 
 def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
     """What it prints last is where the build is; the commit is one word to the shell."""
-    (tmp_path / "a b").touch()
+    (tmp_path / "a  b").touch()
     command = f"echo log; echo {tmp_path}/{{commit}}; echo"
 
-    assert str(tmp_path / "a b") == made_build(command, "a b", {}, print).python
+    assert str(tmp_path / "a  b") == made_build(command, "a  b", {}, print).python
 
 
 @pytest.mark.parametrize(

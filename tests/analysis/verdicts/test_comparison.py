@@ -60,9 +60,9 @@ def test_suspects_are_judged_by_what_was_counted_again(
     known: int, expected: tuple[Reason, int]
 ) -> None:
     """Where whole counts overlap, by functions that are known in each layout; others stay."""
-    worse, better = key("worse"), key("better")
-    base = [{worse: 1000 + 20 * n, better: 1000} for n in range(3)]
-    new = [{worse: 1050 - 20 * n, better: 500} for n in range(3)]
+    worse, better, same = map(key, ("worse", "better", "same"))
+    base = [{worse: 1000 + 20 * n, better: 1000, same: 1000} for n in range(3)]
+    new = [{worse: 1050 - 20 * n, better: 500, same: 2000} for n in range(3)]
     functions = [
         [{worse: costs_of({"relu": cost}), better: costs_of({})}] * known + [{}] * (3 - known)
         for cost in (900, 951)
