@@ -82,8 +82,10 @@ ALLOCATIONS = Metric("allocations", "allocation calls", "calls", heading="allocs
 ALLOCATED_BYTES = Metric("allocated_bytes", "allocated bytes", "bytes")
 """Of the allocator that is preloaded while instructions are counted."""
 TENSOR_BYTES = Metric("tensor_bytes", "bytes allocated for tensors", "bytes")
-PEAK_BYTES = Metric("peak_bytes", "bytes of tensors held at once", "bytes")
-FLOPS = Metric("flops", "floating point operations", "operations", better=Better.NEITHER)
+PEAK_BYTES = Metric(*("peak_bytes", "bytes of tensors held at once", "bytes"), heading="peak bytes")
+FLOPS = Metric(
+    *("flops", "floating point operations", "operations"), better=Better.NEITHER, heading="flops"
+)
 """Of the operators that torch has a formula for; not known where there is none."""
 MOVED_BYTES = Metric("moved_bytes", "bytes of tensors read or made", "bytes")
 """Each tensor once: about the least that memory has to move."""

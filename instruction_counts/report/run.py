@@ -20,9 +20,12 @@ from instruction_counts.domain.metrics import (
     ALLOCATIONS,
     BYTECODES,
     CYCLES,
+    FLOPS,
     LAUNCHES,
     LEFT_RUNNING,
+    OF_HARDWARE,
     OPERATOR_CALLS,
+    PEAK_BYTES,
     SYNCHRONISATIONS,
     Metric,
     metrics,
@@ -318,7 +321,10 @@ _RUNS = (
 FORMAT_VERSION = 1
 """Of the JSON of statements."""
 
-_METRICS = (ALLOCATIONS, BYTECODES, OPERATOR_CALLS, LAUNCHES, SYNCHRONISATIONS, CYCLES)
+_METRICS = (
+    *(ALLOCATIONS, BYTECODES, OPERATOR_CALLS, LAUNCHES, SYNCHRONISATIONS),
+    *(PEAK_BYTES, FLOPS, *OF_HARDWARE, CYCLES),
+)
 """What is shown beside instructions and times, where it is known."""
 _LONGEST_NAME = 48
 

@@ -220,7 +220,9 @@ class Looking:
             build = self.make(line)
             measured = self.measurer.measured([build])
         except BuildError as error:
-            self._skip(line, error.message)
+            if shortage_in(error.message)[0]:  # of this machine: it is made at the next look
+                raise
+            self._note(f"{line} is broken and was skipped: {error.message}")
             return state
         if measured.run_id is None or not measured.run.is_sound:
             raise DataError(
@@ -232,7 +234,7 @@ class Looking:
         if not counted:
             failures = (record.outcome.failure for record in side.records.values())
             why = next((of.summary for of in failures if of is not None), "no case has a count")
-            self._skip(line, why)
+            self._note(f"{line} is broken and was skipped: {why}")
             return state
         new = SeenBuild(line, build.name, build.python or "", measured.run_id, build.lock)
         steps: list[Step] = []
@@ -248,13 +250,6 @@ class Looking:
                 steps += self._steps(base.build, new, side, back)
         bases = (*waiting, Base(new, tuple(counted)))
         return attrs.evolve(state, bases=bases, unreported=(*state.unreported, *steps))
-
-    def _skip(self, line: str, why: str) -> None:
-        """Pass a build over, unless it is the machine that lacks something, and not the build."""
-        lacking, remedy = shortage_in(why)
-        if lacking:
-            raise DataError(f"{line} could not be measured, and will be: {why}", remedy)
-        self._note(f"{line} is broken and was skipped: {why}")
 
     def _steps(
         self, base: SeenBuild, new: SeenBuild, side: Side, keys: Sequence[CaseKey]

@@ -213,6 +213,15 @@ Instructions per iteration (~: inexact), median time ± interquartile range
     )
 
 
+def test_what_was_asked_for_has_columns() -> None:
+    """Of memory, the most that is held at once; files have the rest."""
+    asked = {"peak_bytes": 64, "flops": 16, "moved_bytes": 192, "native_cycles": 70}
+    found = make_record("x + y", outcome=counted(1000, metrics=asked))
+
+    headings = [column.heading for column in document(found).tables[0].columns]
+    assert ["", "instr", "peak bytes", "flops", "native cycles"] == headings
+
+
 def test_a_statement_that_costs_nothing_spends_it_nowhere() -> None:
     """What is left of the loop around it is less than one instruction."""
     nothing = make_record("pass", outcome=counted(0, functions=costs_of({"f": 1}, runs=5)))
