@@ -358,7 +358,9 @@ def _how_sure(differences: Sequence[Difference]) -> str:
         return ""
     numbers = sorted({len(case.layouts.new) for case in differences if case.layouts is not None})
     counted = sum(case.layouts is not None for case in differences)
-    far = sum(case.reason is Reason.FAR_BEYOND_LAYOUTS for case in differences)
+    far = sum(
+        case.reason is Reason.FAR_BEYOND_LAYOUTS and case.layouts is None for case in differences
+    )
     certain = sum(case.verified for case in differences) - counted - far
     memory = f"memory layout{'' if numbers == [1] else 's'}"
     parts = {

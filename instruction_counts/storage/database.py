@@ -238,7 +238,7 @@ class Database:
                 f"sqlite3 {self.name} .recover"
             )
         elif code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
-            remedy = f"Its disk is full, or fails: df -h {self.name}"
+            remedy = f"Its disk is full or fails (df -h {self.name}), or ulimit -f is too low."
         elif isinstance(error, OSError) or code in _NOT_WRITABLE:
             problem = f"cannot be written: {getattr(error, 'strerror', None) or text}"
             remedy = "Name a file in a folder that you may write to with --db."

@@ -27,7 +27,9 @@ _OF_PYTHON = {
 
 def shortage_in(text: str) -> tuple[str, str]:
     """What another program says that the machine is short of, with the remedy; or two empty."""
-    known = ((os.strerror(number), remedy) for number, remedy in _REMEDIES.items())
+    of_memory = dict.fromkeys(("MemoryError", "std::bad_alloc"), _REMEDIES[errno.ENOMEM])
+    of_system = {os.strerror(number): remedy for number, remedy in _REMEDIES.items()}
+    known = (of_system | of_memory).items()
     return next(((words, remedy) for words, remedy in known if words in text), ("", ""))
 
 

@@ -58,6 +58,13 @@ def test_what_is_short_is_named(error: BaseException, message: str, remedy: str)
     assert remedy in found.remedy
 
 
+@pytest.mark.parametrize("words", ["MemoryError", "std::bad_alloc", "Cannot allocate memory"])
+def test_programs_in_any_language_say_that_there_is_no_memory(words: str) -> None:
+    """Python, C++ and the system."""
+    assert words == shortage_in(f"cannot import torch: {words}:")[0]
+    assert "ulimit -v" in shortage_in(words)[1]
+
+
 def test_any_other_error_is_not_explained() -> None:
     """It may be a mistake of this program, which nobody must hide."""
     errors = FileNotFoundError(errno.ENOENT, "no file", "/a"), RuntimeError("bug"), KeyError("a")

@@ -308,9 +308,11 @@ def _takes_another_way(base: Record | None, new: Record | None) -> bool:
 def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     """Whether counting again can change the verdict: the counts differ by enough to be of interest.
 
-    What looks like noise is a suspect, too: in several layouts a real change stands out.
+    What looks like noise is a suspect, too: in several layouts a real change stands out. So is what
+    memory does not move by as much, since chance may: what each process draws anew.
     """
-    if difference.verdict not in ON_COUNTS or difference.is_certain:
+    is_far = difference.reason is Reason.FAR_BEYOND_LAYOUTS
+    if difference.verdict not in ON_COUNTS or (difference.is_certain and not is_far):
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     change = after.per_run - before.per_run
@@ -341,7 +343,10 @@ def judge_verified(
         checked = attrs.evolve(checked, noise=spread, noise_origin=Origin.WINDOWS)
     elif gap > noise:
         is_exact = not noise and all(side.exact for side in sides)
-        said = _direction(change), Reason.EXACT_DIFFERENCE if is_exact else Reason.BEYOND_LAYOUTS
+        reason = Reason.EXACT_DIFFERENCE if is_exact else Reason.BEYOND_LAYOUTS
+        if difference.reason is Reason.FAR_BEYOND_LAYOUTS and gap > FAR_BEYOND * before:
+            reason = difference.reason
+        said = _direction(change), reason
     # Layouts move the whole count by as much as it changed, or by more.
     elif steady and min_effect.is_reached(steady, before):
         said = _direction(steady), Reason.STEADY_PART

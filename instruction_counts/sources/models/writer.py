@@ -154,7 +154,7 @@ def _entry(
         _block(code, indent + 4),
         f"setup={_lines('GroupedSetup', setup, indent + 4)}",
         f'signature="f({", ".join(inputs)}) -> y"',
-        *(f"{runtime}=True" for runtime in mode.runtimes),
+        *(f"{runtime}=True" for runtime in dict.fromkeys(mode.runtimes)),
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
         *([] if mode.device is None else [f"device={_text(mode.device)}"]),
         f"subject={subject}",

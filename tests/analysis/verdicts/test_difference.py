@@ -112,14 +112,33 @@ def test_a_change_of_interest_is_better_or_worse(
 def test_what_memory_never_moved_a_case_by_is_certain(
     new: int, spread: int, held: bool, runs: int, expected: tuple[Verdict, Reason]
 ) -> None:
-    """Where it is held still, and the windows agree; then nothing is counted again."""
+    """Where it is held still, and the windows agree. But chance might have: it is counted again."""
     windows = (Window(runs, runs * new),) * 3
     outcome = attrs.evolve(counted(new), instructions=Instructions(new, True, windows))
     difference = judge(KEY, record(100_000, spread=spread), record(new, outcome=outcome), held=held)
-    is_certain = expected[1] is Reason.FAR_BEYOND_LAYOUTS
 
     assert expected == said(difference)
-    assert (is_certain, not is_certain) == (difference.verified, is_suspect(difference, MIN_EFFECT))
+    assert difference.verified is (expected[1] is Reason.FAR_BEYOND_LAYOUTS)
+    assert is_suspect(difference, MIN_EFFECT)
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (110_002, (Verdict.WORSE, Reason.FAR_BEYOND_LAYOUTS)),
+        (109_999, (Verdict.WORSE, Reason.BEYOND_LAYOUTS)),
+        (99_000, (Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY)),  # each process draws another number
+    ],
+)
+def test_a_large_change_is_certain_where_every_count_is_as_far(
+    last: int, expected: tuple[Verdict, Reason]
+) -> None:
+    """No fresh server could say anything else."""
+    far = judge(KEY, record(100_000), record(110_002), held=True)
+    found = judge_verified(far, Layouts((100_000,) * 3, (110_002, 110_002, last)))
+
+    assert expected == said(found)
+    assert found.is_certain is (expected[1] is Reason.FAR_BEYOND_LAYOUTS)
 
 
 @pytest.mark.parametrize(
@@ -479,7 +498,7 @@ ANOTHER_WAY = attrs.evolve(SAME, bytecodes="x")
     ("program", "new", "more", "expected", "is_open"),
     [
         # It executes more in far fewer instructions: it may have left native code out.
-        (PYTHON_DIFFERS, 80_000, 6, (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS), False),
+        (PYTHON_DIFFERS, 80_000, 6, (Verdict.BETTER, Reason.FAR_BEYOND_LAYOUTS), True),
         # A loop over a set of objects may have found what it looks for sooner.
         (ANOTHER_WAY, 80_000, 6, (Verdict.BETTER, Reason.EXACT_DIFFERENCE), True),
         # Native code may be another one.

@@ -110,7 +110,7 @@ def test_layers_and_models_have_other_runtimes_where_that_is_asked_for(
     """Beside their eager equivalents."""
     eager, both = (
         cases(tmp_path, written(make_trace("Net", (CONV, "")), mode=mode))
-        for mode in (TraceMode(), TraceMode(runtimes=(runtime.option,)))
+        for mode in (TraceMode(), TraceMode(runtimes=(runtime.option, runtime.option)))
     )
 
     assert eager == tuple(case for case in both if case.autolabels.runtime is RuntimeMode.EAGER)
