@@ -69,7 +69,7 @@ def check(
     outputs.refuse_over([file, *([] if run is None else [run])])
     build = only_build(asked.builds, "a check")
     if run is not None:
-        refuse_measuring("Drop it, or the run.", builds=0)
+        refuse_measuring("Drop it, or the run.")
     with LazyStore(asked.db) as runs:
         found = check_side(
             *(run or build, file, asked.how, runs, console),

@@ -61,7 +61,8 @@ def compare_command(
     with LazyStore(asked.db) as runs:
         sides = named_sides(names, asked.builds, runs)
         measured = sum(isinstance(side, Build) for side in sides)
-        refuse_measuring("Drop it, or compare a build.", builds=measured)
+        if not measured:
+            refuse_measuring("Drop it, or compare a build.")
         when, how = FailOn(fail_on), asked.how
         judges_cycles, judges_times = when is FailOn.CYCLES, when is FailOn.SLOWER
         if judges_cycles and measured and CYCLES.name not in how.settings.metrics:

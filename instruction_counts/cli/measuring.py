@@ -192,16 +192,13 @@ _OF_A_MEASUREMENT = {
 """The parameters of options that say something of a measurement alone."""
 
 
-def refuse_measuring(remedy: str, *, builds: int) -> None:
-    """Refuse options of a measurement where nothing, or too little, is measured.
-
-    ``builds`` are so many as are measured; the ``remedy`` is for none.
-    """
+def refuse_measuring(remedy: str) -> None:
+    """Refuse options of a measurement, where nothing is measured."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_given and name in _OF_A_MEASUREMENT and not builds:
+        if is_given and name in _OF_A_MEASUREMENT:
             raise UsageError(f"{parameter.opts[0]}: nothing is measured", remedy)
 
 

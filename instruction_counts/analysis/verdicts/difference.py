@@ -214,13 +214,15 @@ class Difference:
 
     @property
     def is_certain(self) -> bool:
-        """Whether no count in another layout could say anything else.
+        """Whether no count in another layout could say anything else."""
+        return self.goes_with_its_program or self.reason is Reason.FAR_BEYOND_LAYOUTS
 
-        Where other code is executed, that is so if instructions change the way that it does: if
-        not, they may be memory's.
+    @property
+    def goes_with_its_program(self) -> bool:
+        """Whether other code is executed, and instructions change the way that it does.
+
+        If they do not, they may be memory's.
         """
-        if self.reason is Reason.FAR_BEYOND_LAYOUTS:
-            return True
         has_direction = self.verdict in {Verdict.BETTER, Verdict.WORSE}
         return has_direction and self.program in OTHER_PROGRAMS and _agrees_with_program(self)
 
@@ -311,8 +313,7 @@ def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     What looks like noise is a suspect, too: in several layouts a real change stands out. So is what
     memory does not move by as much, since chance may: what each process draws anew.
     """
-    is_far = difference.reason is Reason.FAR_BEYOND_LAYOUTS
-    if difference.verdict not in ON_COUNTS or (difference.is_certain and not is_far):
+    if difference.verdict not in ON_COUNTS or difference.goes_with_its_program:
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     change = after.per_run - before.per_run
