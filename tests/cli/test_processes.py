@@ -124,6 +124,7 @@ def test_a_statement_that_writes_into_torch_marks_its_run(overlay: Path, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_what_there_was_no_time_for_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
