@@ -20,7 +20,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.reading.structure import Text, read_as, strict_converter
 
 _SUFFIXES = {".yaml", ".yml"}
-_CONNECT_S = 20
 _EXAMPLE = "An example:\n  cluster: LocalCluster\n  options: {n_workers: 2, threads_per_worker: 1}"
 _INSTALL = "pip install 'instruction-counts[cluster]'"
 
@@ -43,7 +42,7 @@ def is_cluster(lanes: str) -> bool:
 
 
 @functools.cache
-def connected(lanes: str) -> Any:
+def connected(lanes: str, timeout_s: float = 20) -> Any:
     """A client of the scheduler; one for each, until the program ends.
 
     Raises:
@@ -67,7 +66,7 @@ def connected(lanes: str) -> Any:
             resolve_address(lanes)  # what it refuses, a client would wait for when it is deleted
         return Client(
             target,
-            timeout=_CONNECT_S,
+            timeout=timeout_s,
             set_as_default=False,
             name="instruction-counts",
             direct_to_workers=True,

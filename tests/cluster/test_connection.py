@@ -29,7 +29,7 @@ def test_a_scheduler_elsewhere_has_to_be_encrypted_and_one_here_has_to_be_there(
 ) -> None:
     """With what to do."""
     with pytest.raises(UsageError, match=message):
-        connected(address)
+        connected(address, timeout_s=1)
 
 
 @pytest.mark.parametrize(
