@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
+import scipy
 
 from instruction_counts.cli import console
 from instruction_counts.domain.records import Record, Run
@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
     def rank_correlation(self, of: str) -> float:
         """Spearman's: 1 where the figure puts the cases in the order of their times."""
-        found = spearmanr([point.seconds for point in self.points], self._figures(of))
+        found = scipy.stats.spearmanr([point.seconds for point in self.points], self._figures(of))
         return float(found.statistic)
 
     def spread(self, of: str) -> float:

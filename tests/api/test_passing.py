@@ -120,10 +120,6 @@ with torch.inference_mode():
     INFERRED = torch.ones(2)
 HOOKED = torch.ones(2, requires_grad=True)
 HOOKED.register_hook(lambda gradient: gradient)
-COMPILED = torch.nn.Linear(2, 2)
-COMPILED.compile()
-STEPPED = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=1)
-STEPPED.register_step_pre_hook(lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -174,19 +170,20 @@ def test_tensors_survive(tensor: torch.Tensor, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "tensor",
+    "make",
     [
-        torch.ones(2).to(torch.float8_e4m3fn),
-        torch.ones(2, dtype=torch.uint16),
-        torch.ones(2, device="meta"),
-        torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
+        lambda: torch.ones(2).to(torch.float8_e4m3fn),
+        lambda: torch.ones(2, dtype=torch.uint16),
+        lambda: torch.ones(2, device="meta"),
+        lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
     ],
     ids=["float8", "uint16", "meta", "nested"],
 )
 def test_tensors_of_any_kind_that_torch_saves_are_passed(
-    tensor: torch.Tensor, tmp_path: Path
+    make: Callable[[], torch.Tensor], tmp_path: Path
 ) -> None:
     """Also such as have no memory, or none that is like that of the others."""
+    tensor = make()
     found = passed(tmp_path, x=tensor)["x"]
 
     assert (tensor.dtype, tensor.device) == (found.dtype, found.device)
@@ -594,32 +591,50 @@ def test_what_a_library_wraps_is_wrapped_by_that_of_the_build(
     assert "True" == elsewhere(code_of("", ["unrecorded"], globals(), tmp_path), found)
 
 
+def compiled_in_place() -> torch.nn.Module:
+    """A module that knows it."""
+    module = torch.nn.Linear(2, 2)
+    module.compile()
+    return module
+
+
+def with_hooks() -> torch.optim.Optimizer:
+    """An optimizer; the first one takes seconds to make."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=1)
+    optimizer.register_step_pre_hook(lambda *_: None)
+    return optimizer
+
+
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("make", "message"),
     [
-        ((n for n in ""), r"\(builtins.generator\) cannot be passed on: cannot pickle 'generator'"),
-        ([torch.ones(2, requires_grad=True) + 1], r"has a graph \(grad_fn\)"),
-        (INFERRED, "made in inference mode"),
-        (HOOKED, "a tensor has hooks"),
-        (COMPILED, "it was compiled in place"),
-        (STEPPED, "or has hooks"),
-        (torch.compile(abs), "torch.compile made it"),
-        (torch.compile(torch.nn.Linear(2, 2)), "torch.compile made it"),
-        (np.ones((4, 4))[:, ::2], "an array is not contiguous"),
-        (types.ModuleType("nowhere"), "cannot be imported"),
-        (chosen, "cannot pickle"),
-        (Aliased.ONE, "an Enum has aliases"),
-        (PARAMETERS, "PARAMETERS is found by its name alone"),
+        (
+            lambda: (n for n in ""),
+            r"\(builtins.generator\) cannot be passed on: cannot pickle 'generator'",
+        ),
+        (lambda: [torch.ones(2, requires_grad=True) + 1], r"has a graph \(grad_fn\)"),
+        (lambda: INFERRED, "made in inference mode"),
+        (lambda: HOOKED, "a tensor has hooks"),
+        (compiled_in_place, "it was compiled in place"),
+        (with_hooks, "or has hooks"),
+        (lambda: torch.compile(abs), "torch.compile made it"),
+        (lambda: torch.compile(torch.nn.Linear(2, 2)), "torch.compile made it"),
+        (lambda: np.ones((4, 4))[:, ::2], "an array is not contiguous"),
+        (lambda: types.ModuleType("nowhere"), "cannot be imported"),
+        (lambda: chosen, "cannot pickle"),
+        (lambda: Aliased.ONE, "an Enum has aliases"),
+        (lambda: PARAMETERS, "PARAMETERS is found by its name alone"),
     ],
     ids=[
         *("generator", "graph", "inference", "hooks", "compiled", "stepped", "function"),
         *("optimized", "numpy", "module", "dispatch", "enum", "name"),
     ],
 )
-def test_anything_else_is_refused(value: object, message: str, tmp_path: Path) -> None:
+def test_anything_else_is_refused(make: Callable[[], object], message: str, tmp_path: Path) -> None:
     """The error names the variable and its type, and says what to do."""
+    beside = {**globals(), "mine": make(), "other": Net()}
     with pytest.raises(UsageError, match=message) as caught:
-        code_of("", ["other, mine"], {**globals(), "mine": value, "other": Net()}, tmp_path)
+        code_of("", ["other, mine"], beside, tmp_path)
 
     assert '"mine"' in caught.value.message
     assert "setup" in caught.value.remedy
