@@ -6,113 +6,59 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 
 import contextlib
 import secrets
-import shutil
 import subprocess
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import attrs
-import cattrs
 
-from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS
-from instruction_counts.builds.files import digest_of
-from instruction_counts.builds.hermetic import environment, without_aslr
+from instruction_counts.builds.hermetic import without_aslr
 from instruction_counts.builds.probing import BuildFacts, made_for
 from instruction_counts.core.api import TORCH
 from instruction_counts.core.labels import CPU, CUDA
-from instruction_counts.core.runtimes import Artefact, runtime_of
+from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.executed import CudaCalls, Executed
 from instruction_counts.domain.metrics import (
-    BYTECODES,
     LEFT_RUNNING,
-    OPERATOR_CALLS,
     Amounts,
-    metrics,
 )
-from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Output, Status, Times
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.process import CompileError
-from instruction_counts.engines.cpp.source import CppSource, with_output
+from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import (
     Engine,
     EngineEntry,
     Lend,
     Notice,
     Profile,
-    artefact_source,
-    case_message,
 )
-from instruction_counts.engines.fork_counts import CaseCounts, CaseCycles, Once
+from instruction_counts.engines.fork_cases import Attempt, CaseTasks, Servers
+from instruction_counts.engines.fork_counts import Once
+from instruction_counts.engines.fork_files import CaseFiles
 from instruction_counts.engines.fork_processes import COUNTS, CYCLES, TIMES, ForkProcesses, Which
-from instruction_counts.engines.fork_server import CACHES, ServerStartError
-from instruction_counts.engines.kinds import kind_of
-from instruction_counts.engines.machine import read_machine
-from instruction_counts.engines.timer import TimerEngine
+from instruction_counts.engines.fork_server import ServerStartError
 from instruction_counts.engines.turns import Blocks, opened_blocks, time_in_turns
 from instruction_counts.engines.warm.channel import keep_s
-from instruction_counts.engines.warm.client import HolderGoneError, Server, WarmServers
-from instruction_counts.system.cache import Cache, has_its_sources, key_of, note_sources
+from instruction_counts.engines.warm.client import Server, WarmServers
+from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.steadiness import Surroundings
 from instruction_counts.system.worker_process import WorkerError
-from instruction_counts.system.worker_tasks import has_others, task_named
+from instruction_counts.system.worker_tasks import has_others
 
 _FIRST_RUNS_TIMED = 5
 """In processes of their own."""
 _device_is_free = threading.Lock()
 """Lanes take turns: a kernel of another case would be waited for, too."""
-
-
-@attrs.define
-class _Attempt:
-    """An order that is measured, task by task, each in a child of a server."""
-
-    order: WorkOrder
-    cores: tuple[int, ...]
-    files: Mapping[str, Path] = attrs.field(factory=dict)
-    """What its case needs."""
-    left_running: int = 0
-    """How many processes its children left running."""
-
-    def run(
-        self,
-        server: Server,
-        task: Mapping[str, Any],
-        files: Mapping[str, Path] | None = None,
-    ) -> dict[str, Any]:
-        """Carry out a task in a child of ``server``, with ``files`` in place of its own.
-
-        Raises:
-            WorkerError, ServerStartError: as `ForkServer.run` does.
-        """
-        case = {"cores": list(self.cores), "case": case_message(self.order.case)}
-        named = {**case, **task, **task_named(task["task"]).request}
-        files = self.files if files is None else files
-        answer = server.run(named, self.order.timeout_s, files)
-        self.left_running += answer["left_running"]
-        return answer
-
-    def try_to_run(self, server: Server, name: str) -> dict[str, Any]:
-        """The same, of a task that adds to what is measured: nothing where it fails.
-
-        A case that cannot run fails when it is counted or timed.
-        """
-        try:
-            return self.run(server, {"task": name})
-        except HolderGoneError:  # no fault of the case
-            raise
-        except WorkerError:
-            return {}
 
 
 @attrs.frozen
@@ -140,6 +86,7 @@ class ForkEngine:
         profile: Profile,
         notice: Callable[[str], None],
         needs: _Needs | None = None,
+        said: Once | None = None,
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
         self._notice, self._own = notice, needs or _Needs(profile.device)
@@ -155,18 +102,22 @@ class ForkEngine:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
             self._processes = ForkProcesses(facts, profile, self._folder.path, libraries)
-            server = self._servers(libraries)
-            self._times, self._counts, self._cycles = map(server, (TIMES, COUNTS, CYCLES))
+            self._servers = Servers(*map(self._server_maker(libraries), (TIMES, COUNTS, CYCLES)))
             undo.pop_all()
-        self._counting = CaseCounts(self._counts, compiler, profile, facts.build.name)
+        # What another engine of the build said of a case is not said again.
+        self._said = said or Once(notice)
         self._losses = Once(self._report_losses)
-        self._on_device = TimerEngine(facts, profile.min_run_time_s)
-        self._artefacts = Once(self._make_artefact)
-        self._refusals = Once(self._notice)
+        self._files = CaseFiles(
+            facts, compiler, self._servers.times, self._folder.path, self._own.prepared_by
+        )
+        self._cases = CaseTasks(
+            *(facts, compiler, profile, self._servers, self._files, self._said.get),
+            before_counts=lambda: self._losses.get(None),
+        )
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
 
-    def _servers(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
+    def _server_maker(self, libraries: Sequence[Path]) -> Callable[[str], Server]:
         """What makes a server of a role: one of this engine, or one that others can use, too."""
         profile, notice, own = self._profile, self._notice, self._own
         which = partial(Which, prepared_by=own.prepared_by, imports=own.imports)
@@ -187,7 +138,7 @@ class ForkEngine:
     @property
     def can_count(self) -> bool:
         """Whether the counting server is ready."""
-        return self._counts.is_ready
+        return self._servers.counts.is_ready
 
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """Start Callgrind as the counting server will, without torch: it takes a second.
@@ -214,7 +165,7 @@ class ForkEngine:
 
     def forget_artefacts(self) -> None:
         """Make again what cases need: files that it was made of may have been edited since."""
-        self._artefacts = Once(self._make_artefact)
+        self._files.forget_artefacts()
         for other in list(self._others.values()):
             other.forget_artefacts()
 
@@ -223,8 +174,8 @@ class ForkEngine:
         needs = self._needs_of(order)
         if needs != self._own:
             return self._other(needs).measure(order, cores, folder)
-        attempt = _Attempt(order, cores)
-        outcome = self.outcome_of(lambda: self._measure(attempt))
+        attempt = Attempt(order, cores)
+        outcome = self.outcome_of(lambda: self._cases.measure(attempt))
         counted = outcome.instructions
         if counted is not None and not runtime_of(order.case.autolabels.runtime).repeats:
             # Its windows may agree, but not with those of another process.
@@ -248,17 +199,17 @@ class ForkEngine:
             return
         if self._start_failure is not None:
             raise WorkerError(self._start_failure)
-        attempt = _Attempt(order, cores)
+        attempt = Attempt(order, cores)
         try:
-            self._times.warm_up()
+            self._servers.times.warm_up()
         except ServerStartError as error:  # the other build's may start
             title = f'the server of build "{self._facts.build.name}"'
             self._start_failure = Failure(FailureKind.REFUSED, f"{title} does not start: {error}")
             raise WorkerError(self._start_failure) from error
-        attempt.files = self._files(attempt)
+        attempt.files = self._files.of(order, cores)
 
         def run(place: Path) -> None:
-            attempt.run(self._times, {"task": "blocks", "socket": str(place)})
+            attempt.run(self._servers.times, {"task": "blocks", "socket": str(place)})
 
         with opened_blocks(run, place) as found:
             yield found
@@ -294,21 +245,20 @@ class ForkEngine:
         with self._making_others:
             if needs not in self._others:
                 profile = attrs.evolve(self._profile, device=needs.device)
-                other = ForkEngine(self._facts, self._compiler, profile, self._notice, needs)
-                other._refusals = self._refusals  # what was said is not said again
-                self._others[needs] = other
+                own = self._facts, self._compiler, profile, self._notice
+                self._others[needs] = ForkEngine(*own, needs, self._said)
                 if self._is_closed:
-                    other.close()
+                    self._others[needs].close()
             return self._others[needs]
 
     def close(self) -> None:
         """Kill servers, children and compilers, and remove their files."""
         self._is_closed = True
-        own = self._cycles, self._counts, self._times, self._on_device, self._compiler
+        servers = self._servers.cycles, self._servers.counts, self._servers.times
         # Each, also where an interrupt cuts another short.
         with contextlib.ExitStack() as stack:
             stack.callback(self._folder.remove)
-            for part in (*self._others.values(), *own):
+            for part in (*self._others.values(), *servers, self._cases, self._compiler):
                 stack.callback(part.close)
 
     @property
@@ -316,15 +266,15 @@ class ForkEngine:
         """The build's own, with what is known of the server that counts."""
         others = list(self._others.values())  # more may come meanwhile
         for other in others:
-            if not self._counts.ready:
+            if not self._servers.counts.ready:
                 return other.fingerprint
         made = [self.stand_ins, *(other.stand_ins for other in others)]
-        holds = self._counts.ready.get("holds_caches")
+        holds = self._servers.counts.ready.get("holds_caches")
         return attrs.evolve(
             self._facts.fingerprint,
-            allocator=self._counting.allocator_name,
+            allocator=self._cases.counting.allocator_name,
             pinned_isa=self._profile.pinned_isa,
-            counted_capability=self._counts.ready.get("capability", ""),
+            counted_capability=self._servers.counts.ready.get("capability", ""),
             caches="" if holds is None else "held" if holds else "not held",
             stand_ins=next((found.identity for found in made if found.paths), ""),
         )
@@ -335,10 +285,10 @@ class ForkEngine:
         orders = [order for order in orders if order not in others]
         starts = []
         if any(order.times for order in orders):
-            starts.append(lambda: _warm_up(self._times))
+            starts.append(lambda: _warm_up(self._servers.times))
         wanted = {
-            self._counts: any(order.counts for order in orders),
-            self._cycles: any(order.asks_for_cycles for order in orders),
+            self._servers.counts: any(order.counts for order in orders),
+            self._servers.cycles: any(order.asks_for_cycles for order in orders),
         }
         for server, is_wanted in wanted.items():
             if is_wanted and not server.is_ready:
@@ -373,7 +323,8 @@ class ForkEngine:
         with lend(lambda: server.is_closed) as cores:
             if cores:
                 server.cores = cores
-                _warm_up(self._times)  # what it finds and makes is what the other one is given
+                # What it finds and makes is what the other one is given.
+                _warm_up(self._servers.times)
                 _warm_up(server)
 
     def wait(self) -> None:
@@ -381,242 +332,10 @@ class ForkEngine:
         for thread in self._starting:
             thread.join()
 
-    def _measure(self, attempt: _Attempt) -> Outcome:
-        order = attempt.order
-        for server in (self._counts, self._cycles):
-            if not server.cores:
-                server.cores = attempt.cores[:1]  # always on one, also where a lane is first
-        attempt.files = self._files(attempt)
-        is_warm = kind_of(order.case).has_windows
-        times = None
-        if order.times:
-            times = self._times_of(attempt, is_warm=is_warm)
-        used, reason = self._resources_of(attempt) if is_warm else ({}, None)
-        observed = self._observed(attempt)
-        metrics = {**used, **self._metrics_of_tasks(attempt)}
-        if order.hardware and is_warm:
-            metrics |= self._hardware_of(attempt)
-        executed = None
-        if order.executed and observed:
-            executed = cattrs.structure(observed["executed"], Executed)
-            if self._profile.device == CUDA:
-                executed = attrs.evolve(executed, cuda=self._cuda_calls(attempt))
-                metrics |= executed.cuda_calls
-            metrics[BYTECODES.name] = executed.bytecodes
-            metrics[OPERATOR_CALLS.name] = executed.operator_calls
-        beside = Outcome(
-            Status.OK,
-            times=times,
-            executed=executed,
-            executed_digests=None if executed is None else executed.digests,
-            output=self._output_of(attempt) if order.output and is_warm else None,
-            metrics=Amounts(metrics),
-            resources_reason=reason,
-        )
-        if not order.counts:
-            return beside
-        self._losses.get(None)
-        run = partial(attempt.run, self._counts)
-        lookups = observed.get("lookups", ())
-        counted = self._counting.of(order.case, run, lookups, order.layout)
-        simulated = Outcome(Status.OK)
-        if order.asks_for_cycles:
-            simulate = partial(attempt.run, self._cycles)
-            simulated = self._simulating.of(order.case, simulate, lookups)
-        return attrs.evolve(
-            beside,
-            instructions=counted.instructions,
-            functions=counted.functions,
-            cycles=simulated.cycles,
-            cycle_costs=simulated.cycle_costs,
-            metrics=Amounts({**counted.metrics, **metrics, **simulated.metrics}),
-        )
-
-    def _hardware_of(self, attempt: _Attempt) -> Mapping[str, Any]:
-        """What the processor counts; nothing, which is said once, where it may not be read."""
-        answer = attempt.try_to_run(self._times, "hardware")
-        if reason := answer.get("refused"):
-            self._refusals.get(
-                f"The processor's counters cannot be read: {reason}. Many virtual machines have "
-                "none; elsewhere, kernel.perf_event_paranoid has to be 2 or less."
-            )
-        found: Mapping[str, Any] = answer.get("metrics", {})
-        return found
-
-    @cached_property
-    def _simulating(self) -> CaseCycles:
-        machine = self._profile.machine or read_machine()
-        return CaseCycles(self._cycles, self._compiler, machine, self._notice)
-
-    def _times_of(self, attempt: _Attempt, *, is_warm: bool) -> Times | None:
-        if attempt.order.case.timer_args.device == CUDA:
-            return self._times_on_device(attempt)
-        warm = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
-        tasks = [warm] if is_warm else [{"task": "once_timed"}] * _FIRST_RUNS_TIMED
-        answers = [attempt.run(self._times, task)["times"] for task in tasks]
-        values_s = [value for answer in answers for value in answer["values_s"]]
-        return Times.of(values_s, answers[0]["runs"])
-
-    def _times_on_device(self, attempt: _Attempt) -> Times | None:
-        """Those with CUDA's own libraries; None where it fails there, and has a count to keep.
-
-        A process of its own has them: the servers have stand-ins, and a device is not forked.
-        """
-        order = attrs.evolve(attempt.order, counts=False)
-        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="times-"))
-        with _device_is_free:
-            found = self._on_device.measure(order, attempt.cores, folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        if found.failure is not None:
-            if not attempt.order.counts:
-                raise WorkerError(found.failure)
-            self._notice(f"{order.title}: no time on the GPU: {found.failure.summary}")
-        return found.times
-
-    def _output_of(self, attempt: _Attempt) -> Output | None:
-        """What the statement computes; None where that cannot be found out.
-
-        It runs twice, in differently filled memory and with different random numbers.
-        """
-        order, files = attempt.order, attempt.files
-        try:
-            if order.case.autolabels.language is Language.CPP:
-                source = with_output(CppSource.of(order.case))
-                files = {**files, "library": self._compiler.case(source, attempt.cores)}
-            first, second = self._outputs(attempt, files)
-        except (WorkerError, CompileError):
-            return None  # a case that cannot run fails when it is counted or timed
-        return attrs.evolve(cattrs.structure(first, Output), repeatable=first == second)
-
-    def _outputs(self, attempt: _Attempt, files: Mapping[str, Path]) -> Sequence[Mapping[str, Any]]:
-        """Of both runs, in one child; in two where the first may have a part in a difference.
-
-        What a C++ case saves is one run.
-        """
-
-        def outputs_of(*variations: int) -> Sequence[Mapping[str, Any]]:
-            task = {"task": "output", "variations": variations}
-            found: Sequence[Mapping[str, Any]] = attempt.run(self._times, task, files)["outputs"]
-            return found
-
-        if attempt.order.case.autolabels.language is Language.PYTHON:
-            with contextlib.suppress(WorkerError):
-                first, second = outputs_of(0, 1)
-                if first == second:
-                    return first, second
-        return *outputs_of(0), *outputs_of(1)
-
-    def _observed(self, attempt: _Attempt) -> Mapping[str, Any]:
-        """What an iteration executes and looks up, as far as that is asked for."""
-        order = attempt.order
-        is_python = order.case.autolabels.language is Language.PYTHON
-        if not (order.executed or (order.counts and is_python)):
-            return {}
-        if kind_of(order.case).has_windows:
-            return attempt.try_to_run(self._times, "executed")
-        seen = [
-            attempt.try_to_run(self._times, name) for name in ("once_bytecodes", "once_operators")
-        ]
-        return {"executed": {**seen[0]["executed"], **seen[1]["executed"]}} if all(seen) else {}
-
-    def _cuda_calls(self, attempt: _Attempt) -> tuple[CudaCalls, ...] | None:
-        """What an iteration asks of CUDA; None where a build has stand-ins, and the case none."""
-        if attempt.order.case.timer_args.device != CUDA:
-            return None
-        answer = attempt.try_to_run(self._times, "cuda_calls")
-        return cattrs.structure(answer["calls"], tuple[CudaCalls, ...]) if answer else None
-
-    def _resources_of(self, attempt: _Attempt) -> tuple[Mapping[str, Any], str | None]:
-        """What the statement uses beside instructions, and why something is not known of it."""
-        if not attempt.order.asks_for_resources:
-            return {}, None
-        try:
-            found = attempt.run(self._times, {"task": "resources"})
-        except WorkerError as error:
-            return {}, error.failure.summary
-        return found["metrics"], found["reason"]
-
-    def _metrics_of_tasks(self, attempt: _Attempt) -> dict[str, Any]:
-        """The metrics that tasks of their own take; those are left out that fail."""
-        found: dict[str, Any] = {}
-        for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
-            task = task_named(name)
-            is_asked = attempt.order.counts or not task.while_counting
-            if is_asked and task.only_for in {"", self._own.prepared_by}:
-                server = self._counts if task.while_counting else self._times
-                found |= attempt.try_to_run(server, name).get("metrics", {})
-        return found
-
-    def _files(self, attempt: _Attempt) -> dict[str, Path]:
-        """What the case needs that has to be made first: its artefact, its shared object."""
-        files: dict[str, Path] = {}
-        case = attempt.order.case
-        source, artefact = artefact_source(case), runtime_of(case.autolabels.runtime).artefact
-        if source is not None and artefact is not None:
-            make = self._make_artefact if artefact.is_kept else self._artefacts.get
-            files["artefact"] = make(source, artefact, attempt)
-        if self._own.prepared_by:
-            files[CACHES] = self._caches_of(attempt)
-        if case.autolabels.language is Language.CPP:
-            files["library"] = self._compiler.case(CppSource.of(case), attempt.cores)
-        return files
-
-    def _caches_of(self, attempt: _Attempt) -> Path:
-        """The folder of what is compiled in the first runs of a case, made natively."""
-        args = attempt.order.case.timer_args
-        key = key_of(args.setup, args.stmt, str(args.num_threads), *self._identity)
-
-        def build(folder: Path) -> None:
-            case = case_message(attempt.order.case)
-            self._make(self._own.prepared_by, case, attempt, {CACHES: folder / CACHES})
-
-        return self._compiler.cache.entry(self._own.prepared_by, key, build) / CACHES
-
-    @cached_property
-    def _identity(self) -> tuple[str, ...]:
-        """What decides, beside a case, what is compiled in it."""
-        found = self._facts.fingerprint
-        variables = environment(self._facts.build)
-        inductors = variables.get("CXX", "g++")  # as Inductor chooses it
-        path = shutil.which(inductors, path=variables["PATH"])
-        return (
-            inductors,
-            first_line([path or inductors, "--version"]),
-            found.compiler,
-            found.libc,
-            found.python,
-            found.torch,
-            found.torch_git,
-            digest_of(self._facts.files),
-            repr(sorted(self._facts.build.env.items())),
-        )
-
-    def _make_artefact(self, source: str, artefact: Artefact, attempt: _Attempt) -> Path:
-        name, num_threads = f"artefact{artefact.suffix}", attempt.order.case.num_threads
-
-        def build(folder: Path) -> None:
-            asked = {"artefact_source": source, "num_threads": num_threads}
-            answer = self._make("artefact", asked, attempt, {"artefact": folder / name})
-            note_sources(folder, answer["read"])
-
-        if artefact.is_kept:
-            key = key_of(source, str(num_threads), *self._identity)
-            kept = self._compiler.cache.entry("artefacts", key, build, is_current=has_its_sources)
-            return kept / name
-        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
-        build(folder)
-        return folder / name
-
-    def _make(
-        self, task: str, case: Mapping[str, Any], attempt: _Attempt, made: Mapping[str, Path]
-    ) -> dict[str, Any]:
-        request = {**task_named(task).request, "cores": list(attempt.cores), "case": case}
-        return self._times.run(request, attempt.order.timeout_s, made=made)
-
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
-        self._times.warm_up()  # what it finds and makes is what the other one is given
-        self._counts.warm_up()
+        self._servers.times.warm_up()  # what it finds and makes is what the other one is given
+        self._servers.counts.warm_up()
         if not without_aslr():
             self._notice(
                 "Address randomisation cannot be turned off here (setarch -R is refused): "
@@ -627,14 +346,14 @@ class ForkEngine:
                 f'Build "{self._facts.build.name}" cannot be started through links: its counts may '
                 "differ from those of a copy at another path, mostly by less than 1%."
             )
-        if not self._counts.ready.get("holds_caches", True):
+        if not self._servers.counts.ready.get("holds_caches", True):
             self._notice(
                 "The caches of this interpreter "
                 f"({self._facts.fingerprint.implementation} {self._facts.fingerprint.python}) "
                 "cannot be held still: counts of Python cases may differ between builds, and "
                 "between memory layouts, by up to 4% without any change."
             )
-        if self._counting.allocator_name != self._profile.allocator:
+        if self._cases.counting.allocator_name != self._profile.allocator:
             self._notice(
                 "The steady allocator could not be preloaded, so the C library's is counted: "
                 "counts may differ between memory layouts by some percent, "

@@ -309,7 +309,7 @@ def test_a_case_is_counted_and_timed(first: Mapping[str, Outcome], name: str) ->
 
     assert Status.OK == outcome.status, outcome.failure
     assert outcome.times is not None
-    assert 1e-10 < outcome.times.median_s < 1e-3
+    assert 1e-10 < outcome.times.min_s < 1e-3  # others may slow down most of its blocks
     assert counts_of(outcome).exact or name in {"backward", "scripted backward", "empty"}
 
 
@@ -710,7 +710,7 @@ def test_a_failure_names_the_users_line(
 
 def test_no_case_leaves_a_file(lab: Lab, first: Mapping[str, Outcome]) -> None:
     """Good or bad, in either server."""
-    counts, times = lab.engine._counts.folder, lab.engine._times.folder
+    counts, times = lab.engine._servers.counts.folder, lab.engine._servers.times.folder
     folders = [counts / "dumps", counts, times]
     before = [sorted(folder.iterdir()) for folder in folders]
     for stmt in ("pass", "1 / 0", "import os; os._exit(3)", "import os; os.abort()"):
@@ -857,7 +857,7 @@ def timed(lab: Lab, stmt: str, setup: str = "", timeout_s: float = 300) -> Outco
 
 def pid_of_server(engine: ForkEngine) -> int:
     """The process of the server that takes times."""
-    process = engine._times._process
+    process = engine._servers.times._process
     assert process is not None
     assert process.pid is not None
     return process.pid
@@ -924,7 +924,7 @@ def test_hundreds_of_cases_leave_nothing_in_the_server(lab: Lab) -> None:
         process = Path(f"/proc/{pid_of_server(lab.engine)}")
         status = (process / "status").read_text()
         resident_kib = int(status.partition("VmRSS:")[2].split()[0])
-        files = list(lab.engine._times.folder.iterdir())
+        files = list(lab.engine._servers.times.folder.iterdir())
         return resident_kib, len(list((process / "fd").iterdir())), len(files)
 
     for _ in range(20):
@@ -955,7 +955,7 @@ exec(compile(open(WORKER).read(), WORKER, "exec"))
 def test_a_server_makes_temporary_folders_only_in_its_own(lab: Lab, tmp_path: Path) -> None:
     """That one is swept where all are killed; nobody would know that others are of this program."""
     for name in ("steady.so", "times.py", "method_cache.py", "cpython.py"):
-        shutil.copy(lab.engine._times.folder / name, tmp_path)
+        shutil.copy(lab.engine._servers.times.folder / name, tmp_path)
     script = ("-c", f"WORKER = {str(WORKER)!r}\n{WATCHED}")
 
     def start(folder: Path) -> WorkerProcess:

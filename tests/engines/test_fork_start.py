@@ -11,7 +11,8 @@ from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile, artefact_source
-from instruction_counts.engines.fork import ForkEngine, _Attempt
+from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.engines.fork_cases import Attempt
 from instruction_counts.engines.fork_processes import Which
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.warm.channel import KEEP_VARIABLE
@@ -64,7 +65,7 @@ def test_a_command_whose_servers_cannot_be_kept_has_servers_of_its_own(
         engine = ForkEngine(FACTS, LibrariesAt(), Profile(), told.append)
         engine.close()
 
-    assert isinstance(engine._counts, ForkServer)
+    assert isinstance(engine._servers.counts, ForkServer)
     assert 1 == len(told)
     assert told[0].startswith("Servers cannot be kept for the next command: ")
     assert "No space left on device" in told[0]
@@ -90,18 +91,19 @@ def test_what_adds_to_a_measurement_is_not_left_out_because_servers_are_gone(
         def run(self, *_: object, **__: object) -> dict[str, object]:
             raise error(Failure(FailureKind.EXIT, "no warm server"))
 
-    attempt = _Attempt(WorkOrder(make_case("add"), BUILD, 10.0), (0,))
+    attempt = Attempt(WorkOrder(make_case("add"), BUILD, 10.0), (0,))
     expected = pytest.raises(HolderGoneError) if is_lost else contextlib.nullcontext({})
     with expected as nothing:
         assert nothing == attempt.try_to_run(Failing(None, Which("times"), {}), "executed")  # type: ignore[arg-type]
 
 
-class Making(ForkEngine):
+class Making(WarmServer):
     """Counts what is made for cases, natively."""
 
     made = 0
 
-    def _make(self, *_: object) -> dict[str, list[str]]:
+    def run(self, *_: object, **__: object) -> dict[str, object]:
+        """Say that it was made of no files."""
         self.made += 1
         return {"read": []}
 
@@ -112,11 +114,12 @@ def test_a_model_is_scripted_once_for_all_cases_of_a_run() -> None:
         "y = x + 1", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", torchscript=True
     )
     cases = [case for case in materialize({("add",): group}) if artefact_source(case)]
-    attempt = _Attempt(WorkOrder(cases[0], BUILD, 10.0), (0,))
-    engine = Making(FACTS, LibrariesAt(), OWN, lambda _: None)
+    order = WorkOrder(cases[0], BUILD, 10.0)
+    engine = ForkEngine(FACTS, LibrariesAt(), OWN, lambda _: None)
+    engine._files._times = server = Making(None, Which("times"), {})  # type: ignore[arg-type]
 
     with contextlib.closing(engine):
         for run in (1, 2):
             engine.check([])
-            assert engine._files(attempt) == engine._files(attempt)
-            assert run == engine.made
+            assert engine._files.of(order, (0,)) == engine._files.of(order, (0,))
+            assert run == server.made

@@ -60,7 +60,7 @@ def test_a_scripted_case_is_timed(tmp_path: Path) -> None:
 
     assert Status.OK == outcome.status, outcome.failure
     assert outcome.times is not None
-    assert 1e-9 < outcome.times.median_s < 1e-3
+    assert 1e-9 < outcome.times.min_s < 1e-3
 
 
 @pytest.mark.slow
