@@ -37,14 +37,17 @@ _NAMED = 2
 def of_case(difference: Difference, shared: SharedCauses | None = None) -> tuple[str, ...]:
     """The first causes of a case, in their order; none where they are not known.
 
-    What leads the comparison is called by its letter and name. It comes last where it is none of
-    the largest of the case.
+    What leads the comparison is called by its letter and name: of causes that stand together, by
+    the first that does not go against the case. It comes last where it is none of the largest of
+    the case.
     """
     key, references = difference.key, dict[str, LeadingCause]()
     for letter, leading in _lettered(shared) if shared else ():
         if key in leading.keys:
-            mine = next(member for member in leading.members if key in member.causes)
-            name = title(mine.first).rpartition(" ")[2]
+            members = [member for member in leading.members if key in member.causes]
+            way = -1 if (difference.change or 0) < 0 else 1
+            with_it = (one for one in members if one.causes[key].instructions * way >= 0)
+            name = title(next(with_it, members[0]).first).rpartition(" ")[2]
             references[f"{letter} {name}"] = leading
     own = (
         next((name for name, leading in references.items() if leading.has(key, cause)), text(cause))

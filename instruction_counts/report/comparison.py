@@ -350,12 +350,12 @@ def _tables(comparison: Comparison, shared: SharedCauses) -> Iterator[Table]:
         if mine := groups[name]:
             said = [(case, why(case, shared, models)) for case in mine]
             folded = name not in {"output", "worse", "metrics"}
-            yield cases_table(name, title, role, said, remark or _how_sure(mine), folded=folded)
+            yield cases_table(name, title, role, said, remark or how_sure(mine), folded=folded)
 
 
-def _how_sure(differences: Sequence[Difference]) -> str:
-    if differences[0].verdict not in {*_CHANGED, Verdict.AMBIGUOUS}:
-        return ""
+def how_sure(cases: Iterable[Difference]) -> str:
+    """How many of those that changed, or may have, were verified, and how."""
+    differences = [case for case in cases if case.verdict in {*_CHANGED, Verdict.AMBIGUOUS}]
     numbers = sorted({len(case.layouts.new) for case in differences if case.layouts is not None})
     counted = sum(case.layouts is not None for case in differences)
     far = sum(
@@ -404,11 +404,14 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     has_cycles = any(case.cycles for case in comparison.differences)
     legend = f"{_LEGEND}{_CYCLES_LEGEND if has_cycles else ''}{_TIME_LEGEND if timed else ''}"
     yield Line(f"{legend} {rest}" if has_tables else rest, Role.DIM)
-    changed = [case for case in comparison.differences if case.verdict in _CHANGED]
-    if not all(case.verified for case in changed):
-        command = f"measure both builds: {program_name()} compare BASE_PYTHON NEW_PYTHON"
-        text = f"Not verified: a difference may be noise. To verify, {command}"
-        yield Line(text, Role.WARNING)
+    command = f"measure both builds: {program_name()} compare BASE_PYTHON NEW_PYTHON"
+    yield from unverified_note(comparison.differences, command)
+
+
+def unverified_note(differences: Iterable[Difference], remedy: str) -> Iterator[Line]:
+    """A line where something that changed was not verified."""
+    if not all(case.verified for case in differences if case.verdict in _CHANGED):
+        yield Line(f"Not verified: a difference may be noise. To verify, {remedy}", Role.WARNING)
 
 
 def _is_of_other_machine(case: Difference) -> bool:

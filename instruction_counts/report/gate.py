@@ -1,12 +1,17 @@
 """What limits make of a comparison, and what baselines hold, as documents."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
 from instruction_counts.analysis.models import Models
-from instruction_counts.analysis.verdicts.comparison import SharedCauses, shared_causes
+from instruction_counts.analysis.verdicts.comparison import (
+    Comparison,
+    SharedCauses,
+    shared_causes,
+)
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import fact_name
 from instruction_counts.core.types import CaseKey
@@ -30,7 +35,7 @@ from instruction_counts.report.document import (
     Unit,
 )
 from instruction_counts.report.format import plural
-from instruction_counts.system.program import PROGRAM
+from instruction_counts.system.program import PROGRAM, program_name
 
 _ROLES = {
     Level.FAILS: Role.BAD,
@@ -51,7 +56,7 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
         kind="check",
         answer=[verdict, *compared.answer],
         sections=(*causes.tables(shared), *_sections(gate, shared)),
-        notes=report.skipped_notes(comparison),
+        notes=(*report.skipped_notes(comparison), *_notes(comparison)),
         data={**_values(gate, compared.data["causes"]), "interrupted": interrupted},
         tests=case_tests(gate),
     )
@@ -83,6 +88,11 @@ def _values(gate: Gate, shared_causes: Sequence[dict[str, Any]]) -> dict[str, An
     }
 
 
+def _notes(comparison: Comparison) -> Iterator[Line]:
+    remedy = f"check the build: {program_name()} baseline check FILE --build PYTHON"
+    return report.unverified_note(comparison.differences, remedy)
+
+
 def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
     models = Models(gate.comparison.base.records.values())
     others = [(each, report.ROLES[each]) for each in (Verdict.BETTER, Verdict.AMBIGUOUS)]
@@ -94,11 +104,14 @@ def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
             if group in {finding.level, difference.verdict}:
                 is_said = finding.why in {"", difference.reason.value}
                 own = () if is_said else (finding.why,)
-                said.append((difference, (*own, *report.why(difference, shared, models))))
+                causes_of_it = report.why(difference, shared, models)
+                # A row has room for a few words: of what fails, its cause says more than its limit.
+                parts = (causes_of_it, own) if group is Level.FAILS else (own, causes_of_it)
+                said.append((difference, tuple(itertools.chain(*parts))))
         if said:
             name = group.name.lower()
-            folded = group is not Level.FAILS
-            yield report.cases_table(name, group.value.upper(), role, said, folded=folded)
+            folded, sure = group is not Level.FAILS, report.how_sure(case for case, _ in said)
+            yield report.cases_table(name, group.value.upper(), role, said, sure, folded=folded)
 
 
 def limits_block(gate: Gate) -> Block:

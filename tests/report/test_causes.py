@@ -88,3 +88,16 @@ def test_a_leading_cause_is_named_by_what_the_case_has_of_it() -> None:
     first, *_, last = (of_case(case, shared_causes(cases)) for case in cases)
 
     assert (("A Linear.forward",), ("A aten::add",)) == (first, last)
+
+
+def test_a_leading_cause_is_not_named_by_what_goes_against_the_case() -> None:
+    """A function that costs more is no reason for one that got better, another of them is."""
+    slower, inlined = (
+        Cause(CauseKind.NATIVE, name, 20, 20 + change) for name, change in (("sum", 4), ("v", -13))
+    )
+    longer = attrs.evolve(slower, new=2000)
+    cases = [difference(1000, 991, label=f"{n}", causes=(slower, inlined)) for n in range(4)]
+    cases.insert(0, difference(1000, 2967, label="large", causes=(longer, inlined)))
+    shared = shared_causes(cases)
+
+    assert ["A sum", "A v"] == [of_case(case, shared)[0] for case in (cases[0], cases[-1])]

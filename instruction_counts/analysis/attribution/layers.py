@@ -52,7 +52,7 @@ _OF_CUDA = (
     r"|nv[\w-]+)\.so.*"
 )
 """CUDA's libraries, or their stand-ins."""
-_BINDINGS = r"libtorch_python\.so|_C(?:[._].*)?\.so"
+_BINDINGS = r"libtorch_python\.so"
 _STD = r"(?:std|__gnu_cxx)::.*"
 """The C++ library, with what follows somewhere among its template arguments."""
 _STANDARD = "|".join(sys.stdlib_module_names)

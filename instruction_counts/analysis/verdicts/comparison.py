@@ -238,7 +238,10 @@ def shared_causes(differences: Iterable[Difference]) -> SharedCauses:
       not known.
     """
     changed = sorted(filter(is_changed, differences), key=lambda case: -abs(case.change or 0))
-    changes = {case.key: case.change or 0 for case in changed}
+    # What is the same but for a metric explains no instructions, and has none to explain.
+    changes = {
+        case.key: 0 if case.verdict is Verdict.SAME else case.change or 0 for case in changed
+    }
     whole = sum(map(abs, changes.values()))
     found: dict[CauseIdentity, dict[CaseKey, Cause]] = defaultdict(dict)
     for case in changed:
@@ -246,7 +249,7 @@ def shared_causes(differences: Iterable[Difference]) -> SharedCauses:
             found[cause.identity].setdefault(case.key, cause)
     every = []
     for causes in (causes for causes in found.values() if len(causes) > 1):
-        signs = {key: 1 if changes[key] > 0 else -1 for key in causes}
+        signs = {key: (changes[key] > 0) - (changes[key] < 0) for key in causes}
         parts = (cause.instructions * signs[key] for key, cause in causes.items())
         every.append(SharedCause(causes, sum(parts, Fraction())))
     every.sort(key=lambda cause: (-abs(cause.explained), -len(cause.causes), cause.first.name))

@@ -219,12 +219,14 @@ class Difference:
 
     @property
     def goes_with_its_program(self) -> bool:
-        """Whether other code is executed, and instructions change the way that it does.
+        """Whether other code is executed, and instructions change as it does, by more than noise.
 
         If they do not, they may be memory's.
         """
-        has_direction = self.verdict in {Verdict.BETTER, Verdict.WORSE}
-        return has_direction and self.program in OTHER_PROGRAMS and _agrees_with_program(self)
+        is_clear = self.layouts is not None or abs(self.change or 0) > self.noise
+        if not is_clear or self.verdict not in {Verdict.BETTER, Verdict.WORSE}:
+            return False
+        return self.program in OTHER_PROGRAMS and _more_executed(self) * (self.effect or 0) > 0
 
     @property
     def base_count(self) -> int | None:
@@ -290,7 +292,7 @@ def judge(
     floor = noise_floor(before, after, key.language, noises)
     held = held and not _takes_another_way(base, new)
     said = _on_counts(before, after, floor[0], min_effect, held=held)
-    return _by_program(Difference(key, base, new, *said, *floor, output=output))
+    return _by_program(Difference(key, base, new, *said, *floor, output=output), min_effect)
 
 
 def _takes_another_way(base: Record | None, new: Record | None) -> bool:
@@ -358,7 +360,7 @@ def judge_verified(
         said = Verdict.SAME, Reason.LAYOUT_FUNCTIONS
     else:
         said = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
-    return _by_program(attrs.evolve(checked, verdict=said[0], reason=said[1]))
+    return _by_program(attrs.evolve(checked, verdict=said[0], reason=said[1]), min_effect)
 
 
 def _windows_differ_by_as_much(base: Instructions, new: Instructions, least: Effect) -> bool:
@@ -445,30 +447,34 @@ def _on_counts(
     return _direction(change), Reason.FAR_BEYOND_LAYOUTS if is_far else Reason.EXACT_DIFFERENCE
 
 
-def _by_program(judged: Difference) -> Difference:
+def _by_program(judged: Difference, min_effect: Effect) -> Difference:
     """The verdict where the sides execute other Python code, operators or launches: a real change.
 
-    Which way it goes is known if the instructions move the way that the bytecodes, or the calls of
-    operators or of CUDA, do, or by more than noise. Otherwise it stays ambiguous.
+    Where counts do not say which way it goes, the bytecodes, or the calls of operators or of CUDA,
+    do: if they change by as large a share as is of interest, and instructions change as they do.
+    Otherwise it is ambiguous, and so it is where what functions cost in several layouts is known,
+    and too small: one bytecode more may be in a case of which layouts move thousands.
     """
     too_small = judged.verdict is Verdict.SAME and judged.reason is not Reason.WITHIN_NOISE
     if judged.program not in OTHER_PROGRAMS or too_small:
         return judged
     verdict, reason = judged.verdict, Reason(judged.program.value)
-    agrees = _agrees_with_program(judged)
+    change, more = judged.effect or 0, _more_executed(judged)
     if verdict not in {Verdict.BETTER, Verdict.WORSE}:
-        verdict = _direction(judged.effect or 0) if agrees else Verdict.AMBIGUOUS
-    elif judged.reason is Reason.FAR_BEYOND_LAYOUTS and not agrees:
+        is_known = judged.layouts is not None and judged.layouts.steady_change is not None
+        agrees = more * change > 0 and abs(more) >= min_effect.relative and not is_known
+        verdict = _direction(change) if agrees else Verdict.AMBIGUOUS
+    elif judged.reason is Reason.FAR_BEYOND_LAYOUTS and more * change <= 0:
         reason = judged.reason  # what is certain about it
     return attrs.evolve(judged, verdict=verdict, reason=reason)
 
 
-def _agrees_with_program(judged: Difference) -> bool:
-    """Whether instructions change the way that what is executed does."""
+def _more_executed(judged: Difference) -> float:
+    """How much more of what differs in the program is executed in new, as a share of base."""
     names = [each.name for each in OTHER_PROGRAMS[judged.program]]
     sides = (record for record in (judged.base, judged.new) if record is not None)
     before, after = (sum(record.outcome.metrics.get(name, 0) for name in names) for record in sides)
-    return (after - before) * (judged.effect or 0) > 0
+    return (after - before) / (before or 1)
 
 
 def _count(record: Record | None, layouts: Sequence[int]) -> int | None:

@@ -104,6 +104,7 @@ case.so at::Tensor torch::nn::SequentialImpl::forward<int>(int)
 """,
     Layer.OTHER: """
 _native.cpython-311-x86_64-linux-gnu.so weigh(float const*)
+_C.so weigh(float const*)
 libtorch_cpu.so check_strategy
 libfancy.so render
 """,

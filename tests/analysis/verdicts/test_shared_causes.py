@@ -13,7 +13,8 @@ from instruction_counts.analysis.verdicts.comparison import (
 )
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.domain.causes import Cause, CauseKind
-from tests.builders import LONGER_FORWARD, difference
+from instruction_counts.domain.metrics import BYTECODES
+from tests.builders import LONGER_FORWARD, counted, difference
 
 CONTIGUOUS = Cause(CauseKind.OPERATOR, "aten::contiguous", 0, 1)
 
@@ -121,7 +122,7 @@ def test_no_instruction_is_counted_twice(cases: list[Difference]) -> None:
     found = shared_causes(cases)
     changed = [case for case in cases if is_changed(case)]
     members = [member for cause in found.leading for member in cause.members]
-    signs = {case.key: 1 if (case.change or 0) > 0 else -1 for case in changed}
+    signs = {case.key: ((case.change or 0) > 0) - ((case.change or 0) < 0) for case in changed}
 
     assert len(members) == len({member.first.identity for member in members})
     for shared in found.every:
@@ -134,6 +135,20 @@ def test_no_instruction_is_counted_twice(cases: list[Difference]) -> None:
         assert {key for key, _ in mine} == shared.causes.keys()
         assert shared.explained == sum(cause.instructions * signs[key] for key, cause in mine)
     assert all(len(shared.causes) > 1 for shared in found.every)
+
+
+def test_what_is_the_same_but_for_a_metric_has_no_share() -> None:
+    """Its count moved by noise alone, which would be explained by whatever stands there."""
+    cases = [case(f"{n}", 100, native("f", 60)) for n in range(4)]
+    base, new = (
+        counted(count, metrics={BYTECODES.name: more})
+        for count, more in ((9_000_000, 5), (8_900_000, 6))
+    )
+    mine = (native("f", 60),)
+    noisy = difference(base, new, label="noisy", verdict=Verdict.SAME, causes=mine)
+
+    assert is_changed(noisy)
+    assert [(["f"], 5, 0.6)] == leading([*cases, noisy])
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SAME, Verdict.ADDED])
