@@ -7,7 +7,7 @@ the command did. SIGTERM ends both.
 
 It imports the standard library alone and runs on Python 3.9 and later. No counted process sees it:
 the command gets the environment that is read from the standard input, entry by entry, and the
-descriptors and signals that this process got.
+descriptors that this process got; no signal is blocked.
 
     python keeper.py COMMAND [ARGUMENT ...]   < NAME=VALUE entries, with a NUL between two
 """
@@ -30,7 +30,7 @@ def main() -> NoReturn:
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     environment = _environment()
     # A signal that came before there is a child to end would end this process alone.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     try:
         child = os.fork()
     except OSError as error:
@@ -40,7 +40,7 @@ def main() -> NoReturn:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python alone
             signal.signal(ignored, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
         _execute(sys.argv[1:], environment)
 
     def end(number: int, frame: Any) -> None:
@@ -48,7 +48,7 @@ def main() -> NoReturn:
         _kill(child)
 
     signal.signal(signal.SIGTERM, end)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     # Whoever talks to the command is to see it end.
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)  # noqa: PTH208 - quick start
     status = _status_of(child)

@@ -64,7 +64,6 @@ from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.gate.accept import Acceptance
-from instruction_counts.gate.baseline import to_json
 from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from instruction_counts.session.bisecting import find_changes
@@ -77,7 +76,6 @@ from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.operators.source import operators
 from instruction_counts.storage.store import Store
-from instruction_counts.system.files import write_output
 
 __all__ = [
     "Acceptance",
@@ -153,13 +151,11 @@ def accept(
         DataError: a file or the database cannot be read.
     """
     with LazyStore(db) as runs:
-        found = accept_run(
+        return accept_run(
             *(_stored(run), Path(baseline), selection_of(**select), runs),
             prune=prune,
             allow_different=allow_different,
         )
-    write_output(Path(baseline), to_json(found.after))
-    return found
 
 
 def check(

@@ -325,7 +325,11 @@ def _of_library(found: Any) -> Any:
     """How what cloudpickle does not know, or makes otherwise, is made; None of others."""
     if isinstance(found, np.ndarray) and not found.flags.forc:
         raise ValueError("an array is not contiguous, and would be. Pass its copy().")
+    if isinstance(found, np.ndarray) and not found.flags.writeable:
+        raise ValueError("an array is read-only, and would not be. Pass its copy().")
     match found:
+        case memoryview():
+            raise ValueError("a view of memory would be bytes. Pass what it is a view of.")
         case types.MethodType() if getattr(found.__self__, found.__name__, None) == found:
             return getattr, (found.__self__, found.__name__)
         case types.ModuleType() if sys.modules.get(found.__name__) is found:

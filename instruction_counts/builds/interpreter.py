@@ -17,12 +17,15 @@ _LACKS = (
 
 
 def printed(build: Build, code: str, *arguments: str) -> Any:
-    """The JSON that ``code`` prints in the interpreter of ``build``; None where that fails."""
+    """The JSON that ``code`` prints last in the interpreter of ``build``; None where that fails.
+
+    What is imported at each start of it may print something before.
+    """
     try:
         command = [interpreter_of(build), "-c", code, *arguments]
         done = called(command, env=environment(build), cwd="/", timeout=_TIMEOUT_S)
         done.check_returncode()
-        return json.loads(done.stdout)
+        return json.loads(done.stdout.rstrip().rpartition("\n")[2])
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
 

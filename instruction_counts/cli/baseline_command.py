@@ -13,12 +13,12 @@ from instruction_counts.cli.output import Outputs, check_folder, output_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import LAST
 from instruction_counts.domain.selection import Selection, require_matches
-from instruction_counts.gate.baseline import read_baseline, to_json
+from instruction_counts.gate.baseline import read_baseline
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, baseline_document
 from instruction_counts.session.checking import accept_run, selected_cases
 from instruction_counts.session.sides import LazyStore
-from instruction_counts.system.files import check_writable, write_output
+from instruction_counts.system.files import check_writable
 
 
 @click.group("baseline", cls=Group, commands=[check])
@@ -64,7 +64,6 @@ def accept(
     can_prune = found.comparison.new.is_whole
     absent = "dropped" if prune else f"kept{' (--prune drops them)' if can_prune else ''}"
     console.show(acceptance_document(found, absent), limit=0)  # the log of a change
-    write_output(path, to_json(found.after))
     console.line(f"Saved: {path} ({plural(len(found.after.cases), 'case')}). Commit it.")
 
 

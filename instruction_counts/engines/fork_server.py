@@ -220,8 +220,11 @@ class ForkServer:
             self._drop()
             if self.is_closed:
                 raise
-            last = "\n".join(failure.output.splitlines()[-5:])
-            raise ServerStartError(f"{failure.message}\n{last}".strip()) from error
+            last = failure.output.splitlines()[-5:]
+            # A table has room for a line: that of an error, which comes last.
+            says_why = failure.kind is not FailureKind.EXIT or ":" in failure.message
+            why = "" if says_why or not last else f": {last[-1].strip()}"
+            raise ServerStartError("\n".join([f"{failure.message}{why}", *last])) from error
 
     def _started(self) -> WorkerProcess:
         self._check_allowed()

@@ -1,5 +1,6 @@
 """Baselines: a run is accepted into one; a stored run, or a build, is checked against one."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.selection import Selection, require_matches
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
-from instruction_counts.gate.baseline import Baseline, read_baseline
+from instruction_counts.gate.baseline import Baseline, read_baseline, to_json
 from instruction_counts.gate.limits import FailOn, Gate, Limits, apply_limits, exceeded_in
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import Compared, ComparisonRequest, measure_and_judge
 from instruction_counts.session.sides import LazyStore, read_side
 from instruction_counts.sources.definitions import load_cases
+from instruction_counts.system.files import alone_in, write_output
 
 
 @attrs.frozen(kw_only=True)
@@ -147,18 +149,27 @@ def accept_run(
     prune: bool = False,
     allow_different: bool = False,
 ) -> Acceptance:
-    """What the baseline ``file`` becomes with the selected cases of a run; nothing is written.
+    """Make or change the baseline ``file``: it has the counts of the selected cases of a run.
 
     Raises:
-        UsageError: there is no such run, or it cannot be accepted; or a glob matches no case.
+        UsageError: there is no such run, or it cannot be accepted; or a glob matches no case; or
+            the file cannot be written.
         DataError: ``file`` holds something else.
     """
-    before, side = read_baseline(file) if file.exists() else None, read_side(run, runs)
-    known = [*side.records, *(before.cases if before else ())]
-    require_matches(selection, known, side.shown_by)
-    return accept(
-        before, narrowed(side, selection), selection, prune=prune, allow_different=allow_different
-    )
+    side = read_side(run, runs)
+    # What another process accepts meanwhile would be lost.
+    with alone_in(Path(os.path.realpath(file)).parent):
+        before = read_baseline(file) if file.exists() else None
+        require_matches(
+            selection, [*side.records, *(before.cases if before else ())], side.shown_by
+        )
+        found = accept(
+            *(before, narrowed(side, selection), selection),
+            prune=prune,
+            allow_different=allow_different,
+        )
+        write_output(file, to_json(found.after))
+    return found
 
 
 def selected_cases(baseline: Baseline, selection: Selection) -> Baseline:

@@ -1,7 +1,7 @@
 """The cache folder: what is expensive to make, kept under the content that it was made from.
 
 An entry is a folder ``<root>/<kind>/<key>``. It is made in a folder beside it and then renamed, so
-that it is there entirely or not at all; one of which something was cut off is made again. Of
+that it is there entirely or not at all; one of which something was lost is made again. Of
 several processes that want the same entry one makes it while the others wait, on a file lock that
 the system drops when its holder ends, however it ends.
 """
@@ -25,6 +25,8 @@ ENVIRONMENTS = "environments"
 _IN_USE_NS = 3_600 * 10**9
 """For so long after its last use, an environment may still be in use."""
 _POLL_S = 0.1
+_READ_BYTES = 4 << 20
+"""Of a larger entry the size alone tells that it is whole."""
 _MADE_FROM = "made-from.json"
 """In an entry: the size and time of each file that decides whether it can still be of use."""
 
@@ -80,7 +82,7 @@ class Cache:
         """The entry if it is there, whole and current, marked as used now."""
         path = self.root / kind / key
         with contextlib.suppress(OSError):  # removed by another process just now
-            is_whole = _size_file(path).read_bytes() == b"%d" % _bytes_in(path)
+            is_whole = _seal_file(path).read_text(encoding="utf-8") == _seal_of(path)
             if path.is_dir() and is_whole and is_current(path):
                 os.utime(path)
                 return path
@@ -128,7 +130,7 @@ class Cache:
         try:
             build(folder)
             self._remove(path)  # there, but no longer current
-            _size_file(path).write_text(f"{_bytes_in(folder)}", encoding="utf-8")
+            _seal_file(path).write_text(_seal_of(folder), encoding="utf-8")
             folder.replace(path)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -176,7 +178,7 @@ class Cache:
         hidden = path.with_name(f".old-{path.name}-{os.getpid()}")
         with contextlib.suppress(OSError):
             path.replace(hidden)
-        _size_file(path).unlink(missing_ok=True)
+        _seal_file(path).unlink(missing_ok=True)
         shutil.rmtree(hidden, ignore_errors=True)
 
     def _kinds(self) -> tuple[str, ...]:
@@ -201,11 +203,21 @@ def _bytes_in(path: Path) -> int:
 def _size_of(path: Path) -> int:
     """The bytes of an entry, without a look at each of its files where it says how many it has."""
     try:
-        return int(_size_file(path).read_bytes())
-    except (OSError, ValueError):
+        return int(_seal_file(path).read_text(encoding="utf-8").split()[0])
+    except (OSError, ValueError, IndexError):
         return _bytes_in(path)
 
 
-def _size_file(path: Path) -> Path:
-    """Says how large an entry was when it was made: one of which something was cut off is none."""
+def _seal_file(path: Path) -> Path:
+    """Says what an entry was when it was made: one of which something was lost since is none."""
     return path.with_name(f".{path.name}.bytes")
+
+
+def _seal_of(path: Path) -> str:
+    """The bytes of an entry, and a digest of them where reading them takes no time."""
+    size = _bytes_in(path)
+    if size > _READ_BYTES:
+        return f"{size}"
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
+    return f"{size} {digest.hexdigest()}"

@@ -4,6 +4,7 @@ Also, what tells one state of a file from another.
 """
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -88,6 +89,20 @@ def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
     lock = path.with_name(f".{path.name}.lock")
     lock.touch()  # FileLock would wait for the folder to become writable
     with FileLock(lock, timeout=patience_s, poll_interval=0.01):
+        yield
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Have the lock of a folder, which leaves no file there; who has it already is waited for.
+
+    Where a folder cannot be locked, nobody waits.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
 

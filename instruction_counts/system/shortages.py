@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 from instruction_counts.domain.errors import UsageError
 
@@ -45,11 +46,22 @@ def shortage(error: BaseException) -> UsageError | None:
         return UsageError(problem, "Set PYTHONUTF8=1, or a locale with UTF-8: LC_ALL=C.UTF-8")
     if not isinstance(error, OSError):
         return None
-    if error.errno == errno.ENOENT and "temporary directory" in str(error):
-        return UsageError(
-            "there is no folder for temporary files", "Make /tmp writable, or set TMPDIR."
-        )
+    if error.errno == errno.ENOENT:
+        return _missing_folder(error)
     remedy = _REMEDIES.get(error.errno or 0)
     named = error.filename2 or error.filename
     place = f": {named}" if named else ""
     return None if remedy is None else UsageError(f"{error.strerror}{place}", remedy)
+
+
+def _missing_folder(error: OSError) -> UsageError | None:
+    """The same where a folder is missing that every process has; None for all other files."""
+    if "temporary directory" in str(error):
+        return UsageError(
+            "there is no folder for temporary files", "Make /tmp writable, or set TMPDIR."
+        )
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return UsageError("the current folder was deleted", "Change to another one: cd")
+    return None

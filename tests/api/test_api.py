@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from instruction_counts import api, cli
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.api.values import as_kind
+from instruction_counts.gate.baseline import read_baseline
 from instruction_counts.storage.store import Store
 from tests.builders import costs_of, counted, to_json
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record, make_run
@@ -236,6 +238,17 @@ def test_a_run_is_accepted_and_checked(tmp_path: Path) -> None:
         api.check(file, changed)
     with pytest.raises(api.UsageError, match=r"missing/baseline\.json"):
         api.accept(run_of(1000), tmp_path / "missing" / "baseline.json")
+
+
+def test_runs_that_are_accepted_at_once_are_all_in_the_baseline(tmp_path: Path) -> None:
+    """Each waits for the one before it, and no file is left beside."""
+    records = (make_record("Group", f"{n}", outcome=counted(1000)) for n in range(16))
+    runs = [as_kind(api.Run, make_run(record)) for record in records]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda run: api.accept(run, tmp_path / "baseline.json"), runs))
+
+    assert 16 == len(read_baseline(tmp_path / "baseline.json").cases)
+    assert ["baseline.json"] == [path.name for path in tmp_path.iterdir()]
 
 
 def test_the_history_of_stored_runs_has_steps(tmp_path: Path) -> None:

@@ -620,6 +620,8 @@ def with_hooks() -> torch.optim.Optimizer:
         (lambda: torch.compile(abs), "torch.compile made it"),
         (lambda: torch.compile(torch.nn.Linear(2, 2)), "torch.compile made it"),
         (lambda: np.ones((4, 4))[:, ::2], "an array is not contiguous"),
+        (lambda: np.frombuffer(b"12345678"), "an array is read-only"),
+        (lambda: memoryview(bytearray(2)), "a view of memory"),
         (lambda: types.ModuleType("nowhere"), "cannot be imported"),
         (lambda: chosen, "cannot pickle"),
         (lambda: Aliased.ONE, "an Enum has aliases"),
@@ -627,7 +629,7 @@ def with_hooks() -> torch.optim.Optimizer:
     ],
     ids=[
         *("generator", "graph", "inference", "hooks", "compiled", "stepped", "function"),
-        *("optimized", "numpy", "module", "dispatch", "enum", "name"),
+        *("optimized", "numpy", "read-only", "view", "module", "dispatch", "enum", "name"),
     ],
 )
 def test_anything_else_is_refused(make: Callable[[], object], message: str, tmp_path: Path) -> None:

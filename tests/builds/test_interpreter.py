@@ -34,6 +34,14 @@ def test_modules_are_there_that_the_build_has_in_its_own_search_path(folder: Pat
     assert not missing_modules(build, {"lies_in_a_folder"})
 
 
+def test_what_prints_at_each_start_of_the_interpreter_is_not_the_answer(folder: Path) -> None:
+    """A `.pth` file may, or this one."""
+    (folder / "sitecustomize.py").write_text("print('hello')")
+    build = Build("build", python=sys.executable, env={"PYTHONPATH": str(folder)})
+
+    assert {"no_such"} == missing_modules(build, {"lies_in_a_folder", "no_such"})
+
+
 def test_nothing_is_missing_in_a_build_that_does_not_start(tmp_path: Path) -> None:
     """Measuring it says why."""
     assert not missing_modules(Build("build", python=str(tmp_path / "none")), {"no_such"})

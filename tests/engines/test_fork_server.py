@@ -364,7 +364,8 @@ time.sleep(60)
     ("end", "reason"),
     [
         (SAYING, "client requests have no effect"),
-        ("sys.exit(1)", f"the process ended with exit code 1{TAIL}"),
+        # Tables show the first line alone, and an error ends with what it is.
+        ("sys.exit(1)", f"the process ended with exit code 1: 999{TAIL}"),
     ],
     ids=["it says so", "it ends"],
 )

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,23 @@ def test_what_is_short_is_named(error: BaseException, message: str, remedy: str)
     assert found is not None
     assert message == found.message
     assert remedy in found.remedy
+
+
+def test_a_folder_that_was_deleted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever asks where it is, as for a relative path."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        Path("runs.db").absolute()
+    found = shortage(caught.value)
+    monkeypatch.chdir(tmp_path)
+
+    assert found is not None
+    assert "the current folder was deleted" == found.message
 
 
 @pytest.mark.parametrize("words", ["MemoryError", "std::bad_alloc", "Cannot allocate memory"])

@@ -1,8 +1,11 @@
 """The keeper: whatever a command leaves behind ends with it."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +41,44 @@ def keep(*command: str, **options: Any) -> subprocess.Popen[bytes]:
     return process
 
 
+@contextlib.contextmanager
+def blocked(*numbers: signal.Signals) -> Iterator[None]:
+    """What is started meanwhile inherits that these signals wait."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def test_the_command_finds_all_as_if_the_keeper_were_not_there() -> None:
-    """No input, no ignored signal, and its environment in the order in which it was written.
+    """No input, no signal ignored or blocked, and its environment in the order it was written in.
 
     Its size and its content move counts; Python ignores some signals.
     """
-    script = "cat; cat /proc/$$/environ; grep SigIgn /proc/self/status"
-    with keep("/bin/sh", "-c", script, stdout=subprocess.PIPE) as kept:
+    script = "cat; cat /proc/$$/environ; grep -E 'SigBlk|SigIgn' /proc/self/status"
+    with blocked(signal.SIGTERM, signal.SIGUSR1):
+        kept = keep("/bin/sh", "-c", script, stdout=subprocess.PIPE)
+    with kept:
         assert kept.stdout is not None
         *variables, last = kept.stdout.read().split(b"\0")
-    name, _, ignored = last.decode().partition("\t")
 
     assert [b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=" + EURO] == variables
     # Those from 32 on are the C library's, which nobody can set.
-    assert ("SigIgn:", 0) == (name, int(ignored, 16) & 0x7FFFFFFF)
+    signals = (line.split() for line in last.decode().splitlines())
+    assert [("SigBlk:", 0), ("SigIgn:", 0)] == [
+        (name, int(mask, 16) & 0x7FFFFFFF) for name, mask in signals
+    ]
 
 
 def test_ending_the_keeper_ends_all_of_it(tmp_path: Path) -> None:
-    """Also what forked twice, and left its session, and belongs to nobody but the keeper."""
+    """Also what forked twice, and left its session, and belongs to nobody but the keeper.
+
+    Whoever started it may have blocked the signal.
+    """
     file = tmp_path / "pid"
-    keeper = keep(sys.executable, "-c", DAEMON, str(file))
+    with blocked(signal.SIGTERM):
+        keeper = keep(sys.executable, "-c", DAEMON, str(file))
     comes_true(lambda: file.exists() and file.read_text())
     keeper.terminate()
     keeper.wait()

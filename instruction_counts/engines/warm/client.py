@@ -56,6 +56,7 @@ class WarmServers:
         libraries: Sequence[Path],
         keep_s: float,
         notice: Callable[[str], None],
+        answer_timeout_s: float = _ANSWER_TIMEOUT_S,
     ) -> None:
         self._order = holder.Order(
             facts,
@@ -65,7 +66,7 @@ class WarmServers:
             keep_s,
         )
         self._place = self._order.place
-        self._notice = notice
+        self._notice, self._answer_timeout_s = notice, answer_timeout_s
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._ready: dict[str, Any] = {}
@@ -133,12 +134,11 @@ class WarmServers:
     def _found(self) -> socket.socket | None:
         """A connection to the holder that is there; one of a build as it was before retires."""
         with contextlib.suppress(OSError, ValueError):
-            connection = channel.connected(self._place)
-            channel.send(connection, {"do": "hello", "stay": True})
-            hello = channel.receive(connection)
+            hello = {"do": "hello", "stay": True}
+            connection, answer = _told(self._place, hello, self._answer_timeout_s)
             expected = "ok", digest_of(self._order.facts.files)
-            if (hello["status"], hello["files"]) == expected:
-                self._ready = hello["ready"]
+            if (answer["status"], answer["files"]) == expected:
+                self._ready = answer["ready"]
                 return connection
             connection.close()
             told(self._place, "retire")
@@ -243,10 +243,30 @@ def told(place: Path, what: str) -> dict[str, Any]:
     Raises:
         OSError: there is none.
     """
-    with channel.connected(place) as connection:
-        connection.settimeout(_ANSWER_TIMEOUT_S)
-        channel.send(connection, {"do": what})
-        return channel.receive(connection)
+    connection, answer = _told(place, {"do": what}, _ANSWER_TIMEOUT_S)
+    connection.close()
+    return answer
+
+
+def _told(
+    place: Path, message: Mapping[str, Any], timeout_s: float
+) -> tuple[socket.socket, dict[str, Any]]:
+    """A connection to the holder at ``place``, and its first answer there.
+
+    One that gives none, as it was stopped, is found by nobody from now on.
+    """
+    connection = channel.connected(place)
+    try:
+        connection.settimeout(timeout_s)
+        channel.send(connection, message)
+        answer = channel.receive(connection)
+        connection.settimeout(None)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, TimeoutError):
+            place.unlink(missing_ok=True)
+        raise
+    return connection, answer
 
 
 def holders() -> list[tuple[Path, dict[str, Any]]]:

@@ -199,6 +199,22 @@ def test_a_command_waits_for_a_holder_that_stands_still() -> None:
     command.close()
 
 
+def test_a_holder_that_stands_still_keeps_no_new_command_waiting() -> None:
+    """Another one takes its place; the first ends when it goes on."""
+    attending().close()
+    (first,) = pids()
+    os.kill(first, signal.SIGSTOP)
+    assert comes_true(lambda: is_stopped(first))
+    command = WarmServers(FACTS, Profile(), (), 60, print, answer_timeout_s=0.2)
+    command.attend()
+    (second,) = pids()
+    command.close()
+    os.kill(first, signal.SIGCONT)
+
+    assert first != second
+    assert ends_soon(first)
+
+
 def test_it_says_what_it_is() -> None:
     """As `servers list` prints it."""
     attending().close()
