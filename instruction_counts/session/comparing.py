@@ -13,7 +13,11 @@ from instruction_counts.analysis.verdicts.comparison import (
     settled,
     verified,
 )
-from instruction_counts.analysis.verdicts.difference import Difference, Verdict
+from instruction_counts.analysis.verdicts.difference import (
+    USUAL_LAYOUT_SPREAD,
+    Difference,
+    Verdict,
+)
 from instruction_counts.analysis.verdicts.sides import Side, narrowed, with_noise, with_outputs
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
@@ -315,23 +319,30 @@ def _count_again(
     they find changed although the program is the same, fresh servers have to find changed, too.
 
     A single build is the new side. Measured sides come back with what layouts were seen to move
-    their cases by, which is stored with their run, too: where these were layouts of whole servers.
+    their cases by, which is stored with their run, too. Those of a server that is there may move
+    less than fresh servers would: they are heard where they move more than is assumed.
     """
     again = recount(runner, _cases_of(cases, comparison.suspects), layouts)
-    checked = judge(again)
-    if layouts is None:
-        unsettled = changed_by_counts(checked)
-        if unsettled:
-            try:
-                fresh = recount(runner, _cases_of(cases, unsettled), FRESH_SERVERS)
-            except KeyboardInterrupt as stop:
-                raise VerificationInterrupted(settled(checked, unsettled, comparison)) from stop
-            checked = settled(checked, unsettled, judge(again.followed_by(fresh)))
-        return checked
+    checked, rounds = judge(again), [again]
+    if layouts is None and (unsettled := changed_by_counts(checked)):
+        try:
+            fresh = recount(runner, _cases_of(cases, unsettled), FRESH_SERVERS)
+        except KeyboardInterrupt as stop:
+            raise VerificationInterrupted(settled(checked, unsettled, comparison)) from stop
+        rounds.append(again.followed_by(fresh))
+        checked = settled(checked, unsettled, judge(rounds[-1]))
     sides = {"base": comparison.base, "new": comparison.new}
     roles = [*sides][-len(runner.facts) :]
-    for role, counts in zip(roles, again.counts, strict=True):
-        noises = _layout_noise(sides[role], counts)
+    for place, role in enumerate(roles):
+        noises: dict[CaseKey, Noise] = {}
+        for counted in rounds:
+            noises |= _layout_noise(sides[role], counted.counts[place])
+        if layouts is None:
+            noises = {
+                key: noise
+                for key, noise in noises.items()
+                if noise.layout_spread > USUAL_LAYOUT_SPREAD[key.language]
+            }
         sides[role] = side = with_noise(sides[role], noises)
         noisy = [side.records[key] for key in noises]
         runner.amend(side.run_id, noisy, "The noise between memory layouts is")

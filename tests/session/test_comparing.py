@@ -51,6 +51,18 @@ def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
     assert [Noise(layout_spread=1 / 3, layouts=2), Noise(layouts=2)] == noises
 
 
+def test_what_children_move_a_case_by_is_known_where_it_is_more_than_assumed() -> None:
+    """It is said of a later run that is compared as it is; what moves less, fresh servers may."""
+    used = {
+        "base": FakeEngine({LABEL: [*map(counted, (10_000, 10_030, 10_000, 10_000))]}),
+        "new": FakeEngine({LABEL: [*map(counted, (10_050, 10_050, 10_055, 10_050))]}),
+    }
+    found = verified(used, {name: FakeEngine() for name in used}, number=None)
+    noises = [made.records[CASES[0].key].noise for made in (found.base, found.new)]
+
+    assert [Noise(layout_spread=30 / 10_030, layouts=3), None] == noises
+
+
 UNCHANGED, EDITED, SHORTER = (("a", 7), ("a", 7)), (("a", 7), ("b", 8)), (("a", 8), ("b", 7))
 LONGER = (("a", 7), ("a", 8))
 Program: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
