@@ -24,23 +24,14 @@ from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Fingerprint
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.metrics import (
-    LEFT_RUNNING,
-    Amounts,
-)
+from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.engines.engine import (
-    Engine,
-    EngineEntry,
-    Lend,
-    Notice,
-    Profile,
-)
+from instruction_counts.engines.engine import Engine, EngineEntry, Lend, Notice, Profile
 from instruction_counts.engines.fork_cases import Attempt, CaseTasks, Servers
 from instruction_counts.engines.fork_counts import Once
 from instruction_counts.engines.fork_files import CaseFiles
@@ -54,11 +45,6 @@ from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.steadiness import Surroundings
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import has_others
-
-_FIRST_RUNS_TIMED = 5
-"""In processes of their own."""
-_device_is_free = threading.Lock()
-"""Lanes take turns: a kernel of another case would be waited for, too."""
 
 
 @attrs.frozen

@@ -7,11 +7,7 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.models import Models
-from instruction_counts.analysis.verdicts.comparison import (
-    Comparison,
-    SharedCauses,
-    shared_causes,
-)
+from instruction_counts.analysis.verdicts.comparison import Comparison, SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import fact_name
 from instruction_counts.core.types import CaseKey

@@ -13,11 +13,7 @@ from instruction_counts.analysis.verdicts.comparison import (
     settled,
     verified,
 )
-from instruction_counts.analysis.verdicts.difference import (
-    USUAL_LAYOUT_SPREAD,
-    Difference,
-    Verdict,
-)
+from instruction_counts.analysis.verdicts.difference import USUAL_LAYOUT_SPREAD, Difference, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed, with_noise, with_outputs
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
