@@ -160,9 +160,8 @@ def accept_run(
     # What another process accepts meanwhile would be lost.
     with alone_in(Path(os.path.realpath(file)).parent):
         before = read_baseline(file) if file.exists() else None
-        require_matches(
-            selection, [*side.records, *(before.cases if before else ())], side.shown_by
-        )
+        known = [*side.records, *(before.cases if before else ())]
+        require_matches(selection, known, side.shown_by)
         found = accept(
             *(before, narrowed(side, selection), selection),
             prune=prune,

@@ -82,7 +82,7 @@ class Cache:
         """The entry if it is there, whole and current, marked as used now."""
         path = self.root / kind / key
         with contextlib.suppress(OSError):  # removed by another process just now
-            is_whole = _seal_file(path).read_text(encoding="utf-8") == _seal_of(path)
+            is_whole = _seal_file(path).read_bytes() == _seal_of(path)
             if path.is_dir() and is_whole and is_current(path):
                 os.utime(path)
                 return path
@@ -130,7 +130,7 @@ class Cache:
         try:
             build(folder)
             self._remove(path)  # there, but no longer current
-            _seal_file(path).write_text(_seal_of(folder), encoding="utf-8")
+            _seal_file(path).write_bytes(_seal_of(folder))
             folder.replace(path)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -203,7 +203,7 @@ def _bytes_in(path: Path) -> int:
 def _size_of(path: Path) -> int:
     """The bytes of an entry, without a look at each of its files where it says how many it has."""
     try:
-        return int(_seal_file(path).read_text(encoding="utf-8").split()[0])
+        return int(_seal_file(path).read_bytes().split()[0])
     except (OSError, ValueError, IndexError):
         return _bytes_in(path)
 
@@ -213,11 +213,11 @@ def _seal_file(path: Path) -> Path:
     return path.with_name(f".{path.name}.bytes")
 
 
-def _seal_of(path: Path) -> str:
+def _seal_of(path: Path) -> bytes:
     """The bytes of an entry, and a digest of them where reading them takes no time."""
     size = _bytes_in(path)
     if size > _READ_BYTES:
-        return f"{size}"
+        return b"%d" % size
     files = sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
-    return f"{size} {digest.hexdigest()}"
+    return b"%d %s" % (size, digest.hexdigest().encode())
