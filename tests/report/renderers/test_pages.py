@@ -114,8 +114,7 @@ def serious_faults(opened: Opened) -> list[tuple[str, list[str]]]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
 def test_a_page_complains_of_nothing_and_asks_for_nothing(
     open_page: Any, width: int, scheme: str
 ) -> None:
