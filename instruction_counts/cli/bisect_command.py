@@ -44,7 +44,7 @@ def bisect_command(
     Examples:
       python main.py bisect MatMul/mm --language c++ --build nightlies.yaml
       python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \
-        --command 'git log --reverse --format=%H v1..v2'
+        --command 'git log --first-parent --reverse --format=%H v1..v2'
     """
     how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
     makers = _makers(build, listing, build_cmd)

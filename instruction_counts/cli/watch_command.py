@@ -93,7 +93,7 @@ def watch_command(
     Examples:
       python main.py watch --command ./list_nightlies --output steps.jsonl
       python main.py watch --every 1h --build-cmd './make_venv {commit}' \
-        --command 'git log --reverse --since=1.week --format=%H'
+        --command 'git log --first-parent --reverse --since=1.week --format=%H'
     """
     for file in output:
         check_folder(file, f"--output {file}")

@@ -256,9 +256,12 @@ def _why_it_fails_besides(difference: Difference, fail_on: FailOn) -> str:
 
 
 def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
-    verdict = difference.verdict
-    if verdict is Verdict.WORSE:
-        return _of_worse(difference, *limits.allowed(difference.key), known=known)
+    verdict, (soft, hard) = difference.verdict, limits.allowed(difference.key)
+    # What may be noise does not pass what failed before: else it would fail now and then.
+    is_open = verdict is Verdict.AMBIGUOUS or difference.reason is Reason.WITHIN_NOISE
+    still_fails = known and is_open and (difference.change or 0) > _allowed(difference, hard)
+    if verdict is Verdict.WORSE or still_fails:
+        return _of_worse(difference, soft, hard, known=known)
     if verdict in ON_COUNTS:
         return Finding(difference, Level.FINE)
     if difference.reason is Reason.OUTPUT_DIFFERS:
@@ -285,7 +288,7 @@ def _of_worse(
     assert base is not None, "a worse case was counted on both sides"
     if hard is None:
         return Finding(difference, Level.FAILS, "it has no hard limit, so every regression fails")
-    allowed, noise = hard.of(base), difference.noise
+    allowed, noise = _allowed(difference, hard), difference.noise
     if change > allowed + noise or (known and change > allowed):
         return Finding(difference, Level.FAILS, f"above the hard limit of {hard}")
     if change > allowed:
@@ -294,6 +297,10 @@ def _of_worse(
     if soft is not None and change > soft.of(base):
         return Finding(difference, Level.SOFT, f"above the soft limit of {soft}")
     return Finding(difference, Level.WITHIN, f"hard limit {hard}")
+
+
+def _allowed(difference: Difference, hard: Effect | None) -> float:
+    return hard.of(difference.base_count or 0) if hard else 0
 
 
 CHECK_VERSION = 1

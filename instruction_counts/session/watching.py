@@ -292,11 +292,13 @@ class Looking:
         measurer = attrs.evolve(self.measurer, request=again)
         # A command may call each build the same, say ``nightly``.
         name = base.name if base.name != new.name else f"{base.name} before"
+        gone = BuildError(f"{base.python or name} is not {base.line} any more", "Keep it longer.")
         try:
+            if (base.python, base.lock) == (new.python, new.lock):  # the new one is in its place
+                raise gone
             sides = measurer.measure([attrs.evolve(base.build, name=name), new.build])
             if _torch_of(before) != _torch_of(sides[name]):
-                where = base.python or name
-                raise BuildError(f"{where} is not {base.line} any more", "Keep it longer.")
+                raise gone
             found = measurer.check(measurer.compare(sides[name], sides[new.name]))
         except BuildError as error:
             self._note(f"{new.line}: candidates cannot be verified: {error.message}")

@@ -81,10 +81,13 @@ def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> No
     how = ["--definitions", write_definitions(tmp_path, mm="x"), "--output", "-"]
     watch = Program(publish.capsys, ("watch", "--command", f"cat {builds}", "--publish", str(site)))
     engines = {name: FakeEngine({("mm",): [counted(count)]}) for name, count in COUNTS.items()}
+    links = {name: tmp_path / name for name in COUNTS}
+    for link in links.values():
+        link.symlink_to(sys.executable)
     answers = []
     with fake_engines(engines, layouts=engines), known_lanes() as lanes:
         for number in (1, 2, 2):
-            lines = [f"{name}={sys.executable}" for name in list(COUNTS)[:number]]
+            lines = [f"{name}={links[name]}" for name in list(COUNTS)[:number]]
             builds.write_text("\n".join(lines))
             answers.append(watch(*files, *how, "--lanes", lanes))
     assert [0, 3, 0] == [answer.code for answer in answers], answers

@@ -141,6 +141,26 @@ def test_a_hard_limit_is_exceeded_beyond_the_noise(change: int, expected: Level)
     assert (change > HARD) is (level(change, noise=10, known=True) is Level.FAILS)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED),
+        (Verdict.SAME, Reason.WITHIN_NOISE),
+    ],
+)
+def test_what_failed_fails_where_it_may_be_noise(verdict: Verdict, reason: Reason) -> None:
+    """Where a limit is smaller than the noise, a case would fail now and then."""
+    levels = []
+    for known, change in itertools.product((False, True), (HARD, HARD + 1)):
+        compared = difference(BASE, BASE + change, noise=300, verdict=verdict)
+        compared = attrs.evolve(compared, reason=reason)
+        before = frozenset([compared.key] if known else [])
+        found = apply_limits(comparison(compared), LIMITS, exceeded_before=before)
+        levels += [finding.level for finding in found.findings]
+
+    assert [Level.FINE, Level.FINE, Level.FINE, Level.FAILS] == levels
+
+
 @given(st.integers(0, 300), st.lists(st.fractions(0, 1), min_size=1, max_size=30), st.data())
 def test_repeated_checks_do_not_flicker(
     noise: int, wobble: list[float], data: st.DataObject

@@ -128,9 +128,9 @@ class Watch(Remarks):
         def make(line: str) -> Build:
             if builds[line] is None:
                 raise BuildError(f"{line} has no torch", "Install it.")
-            return Build(names.get(line, line), f"/{line}/python")
+            return Build(names.get(line, line), python or f"/{line}/python")
 
-        names = more.pop("names", {})
+        names, python = more.pop("names", {}), more.pop("python", "")
         sides = {names.get(line, line): side for line, side in builds.items() if side is not None}
         request = ComparisonRequest("")
         measurer = FakeMeasurer(request, self.store, self, sides=sides, asked=self.asked, **more)
@@ -228,6 +228,14 @@ def test_what_the_machine_is_short_of_is_no_fault_of_a_build(watch: Watch) -> No
     looking.make = made
 
     assert 1 == looking.look(["b0", "b1"])
+
+
+def test_an_environment_that_is_updated_in_place_cannot_be_measured_as_it_was(watch: Watch) -> None:
+    """Both would be the new one, and the same."""
+    watch.over(costing(1000, 2000), python="/venv/bin/python")
+
+    assert [False] == [step["verified"] for step in watch.steps]
+    assert watch.notes[-1].endswith("/venv/bin/python is not b0 any more")
 
 
 @pytest.mark.parametrize(
