@@ -195,7 +195,8 @@ def tally(comparison: Comparison) -> Line:
     parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict]]
     counted = _counted(comparison)
     mean = _mean_change(counted)
-    if mean is not None and any(difference.change for difference in counted):
+    # Of cases that are the same within noise, the mean is noise.
+    if mean is not None and any(difference.verdict in _CHANGED for difference in counted):
         parts.append(f"in all {relative(round(mean, 4))}")
     number = plural(len(comparison.differences), "case")
     return Line(f"{number}: {' · '.join(parts) or 'nothing to compare'}", Role.STRONG)

@@ -53,6 +53,13 @@ def test_only_cases_whose_counts_were_compared_move_the_change_in_all() -> None:
     assert 0.1 == pytest.approx(as_json(document)["mean_change"])
 
 
+def test_noise_is_no_change_in_all() -> None:
+    """Of cases that are the same, each as far as windows or layouts tell."""
+    same = difference(100, 106, noise=18, verdict=Verdict.SAME)
+
+    assert "1 case: 1 same" in screen(comparison_document(comparison(same)))
+
+
 def test_a_release_is_the_answer_its_causes_and_a_line_a_case() -> None:
     """Causes are counted once, and called by letters below; the last line is what to type next."""
     lines = shown(comparison(*CASES))

@@ -301,7 +301,8 @@ def _takes_another_way(base: Record | None, new: Record | None) -> bool:
     That may be memory's, which orders sets of objects: a loop ends where it finds what it looks
     for, and a worklist takes detours.
     """
-    if base is None or new is None or base.stmt != new.stmt:
+    # Two statements may be beside each other; a baseline does not have its own.
+    if base is None or new is None or base.stmt not in {"", new.stmt}:
         return False
     before, after = base.outcome.executed_digests, new.outcome.executed_digests
     if before is None or after is None or not before.code or before.python != after.python:

@@ -507,6 +507,21 @@ ANOTHER_WAY = attrs.evolve(SAME, bytecodes="x")
 
 
 @pytest.mark.parametrize(
+    ("stmt", "program"), [("", Program.UNKNOWN), ("other()", Program.PYTHON_DIFFERS)]
+)
+def test_a_baseline_that_has_no_statement_may_have_taken_another_way(
+    stmt: str, program: Program
+) -> None:
+    """The same code may execute more of itself; that of two statements beside each other, not."""
+    found = by_program(ANOTHER_WAY, 102_000)
+    assert found.base is not None
+    judged = judge(KEY, attrs.evolve(found.base, stmt=stmt), found.new)
+
+    assert program is judged.program
+    assert judged.verified is (program is Program.PYTHON_DIFFERS)
+
+
+@pytest.mark.parametrize(
     ("program", "new", "more", "expected", "is_open"),
     [
         # It executes more in far fewer instructions: it may have left native code out.
