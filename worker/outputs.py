@@ -7,13 +7,14 @@ import ast
 import base64
 import contextlib
 import ctypes
+import functools
 import hashlib
 import itertools
 import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from .main import CompiledLoop, Message, Shim, seed, with_artefact
 
@@ -23,9 +24,9 @@ _LARGEST_SAMPLE = 1024
 def output(request: Message, shim: Shim) -> Message:
     """What one run of the statement makes or changes, tensor by tensor, in each of ``variations``.
 
-    A variation, which is a number, fills fresh memory with another byte, lets objects lie in
-    another order, by which sets have them, and seeds the statement differently: what then differs
-    is no function of the inputs, or depends on an earlier run.
+    A variation, which is a number, fills fresh memory with another byte, lets objects and data lie
+    at other addresses, by which sets have them, and seeds the statement differently: what then
+    differs is no function of the inputs, or depends on an earlier run.
     """
     import torch
 
@@ -34,11 +35,13 @@ def output(request: Message, shim: Shim) -> Message:
     fill = ctypes.CDLL("./fresh.so").fresh_fill
     drawn_next = torch.get_rng_state()
     outputs: list[Message] = []
+    held: list[Any] = []  # what has an address leaves it to no other
     for variation in request["variations"]:
         fill(0x55 + variation)
         _scatter(variation)
+        held += [torch.empty(1 << size) for size in range(10) for _ in range(variation)]
         torch.set_rng_state(drawn_next)  # the setup makes the same
-        outputs.append(_output(torch, case, {**request, "variation": variation}, shim))
+        outputs.append(_output(torch, case, {**request, "variation": variation}, shim, held))
     return {"outputs": outputs}
 
 
@@ -47,25 +50,30 @@ def _scatter(variation: int) -> None:
 
     A tenth of what `main` frees before it imports: here each case pays for it.
     """
-    for size in range(16, 512, 16):
-        blocks = [bytes(size) for _ in range(1 << 10)]
+    makers: list[Callable[[], Any]] = [object, complex]  # of 16 and 32 bytes
+    makers += [functools.partial(bytes, size) for size in range(16, 512, 16)]
+    for make in makers:
+        blocks = [make() for _ in range(1 << 10)]
         for number in range(len(blocks)):
-            blocks[number * (7 + 12 * variation) % len(blocks)] = b""
+            blocks[number * (7 + 12 * variation) % len(blocks)] = None
 
 
-def _output(torch: Any, case: Message, request: Message, shim: Shim) -> Message:
+def _output(torch: Any, case: Message, request: Message, shim: Shim, held: list[Any]) -> Message:
     is_cpp = case["language"] == "C++"
     before, after = (
-        _cpp_values(torch, case, request, shim) if is_cpp else _values(torch, case, request)
+        _cpp_values(torch, case, request, shim) if is_cpp else _values(torch, case, request, held)
     )
     inputs = hashlib.sha256(json.dumps(sorted(before.items())).encode()).hexdigest()[:16]
     made = [{"name": name, **after[name]} for name in after if after[name] != before.get(name)]
     return {"inputs": inputs, "tensors": made}
 
 
-def _values(torch: Any, case: Message, request: Message) -> tuple[Message, Message]:
+def _values(
+    torch: Any, case: Message, request: Message, held: list[Any]
+) -> tuple[Message, Message]:
     """The tensors of a Python case before and after its statement, by name."""
     namespace: Message = {"torch": torch}
+    held.append(namespace)
     exec(compile(case["setup"] or "pass", "<setup>", "exec"), namespace)
     before = {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
     seed(request["variation"])

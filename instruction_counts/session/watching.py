@@ -135,7 +135,9 @@ def watch(
     with held(path):
         state, command = read_state(path, name), request.build_command
         made = {base.build.python: base.build.name for base in state.bases[-1:]}
-        measurer = StoreBuildMeasurer(request.compared, store, observer)
+        settings = attrs.evolve(request.compared.settings, times=False)
+        compared = attrs.evolve(request.compared, settings=settings)
+        measurer = StoreBuildMeasurer(compared, store, observer)
 
         def make(line: str) -> Build:
             return maker_of(line, command, made, observer.note)()
@@ -284,11 +286,8 @@ class Looking:
         self._note(f"Measuring candidates once more: {len(suspects)}")
         request = self.measurer.request
         labels = tuple(dict.fromkeys(suspect.key.path for suspect in suspects))
-        again = attrs.evolve(
-            request,
-            selection=attrs.evolve(request.selection, only=labels),
-            settings=attrs.evolve(request.settings, times=False),
-        )
+        selection = attrs.evolve(request.selection, only=labels)
+        again = attrs.evolve(request, selection=selection)
         measurer = attrs.evolve(self.measurer, request=again)
         # A command may call each build the same, say ``nightly``.
         name = base.name if base.name != new.name else f"{base.name} before"

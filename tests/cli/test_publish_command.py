@@ -99,6 +99,7 @@ def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> No
     assert [("run 1, monday", "run 2, tuesday", 300)] == [
         (step["before"], step["build"], step["change"]) for step in overview["steps"]
     ]
+    assert {False} == {call.order.times for made in engines.values() for call in made.calls}
     # Both were measured once more, to verify the step: that is no news.
     assert ["run 2, tuesday", "run 1, monday"] == [build["build"] for build in overview["builds"]]
     assert (site / overview["builds"][0]["build_page"]).is_file()

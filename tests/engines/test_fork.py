@@ -228,6 +228,9 @@ SUM = "result float32[4, 4]"
         (cpp("auto z = torch::rand({4});"), "z float32[4]", False),
         (python("z = [each.i for each in {*objects}]", OBJECTS), ORDER, False),
         (python("z = {o: x for o in objects[:1]}", OBJECTS), "z[<Each object>] int64[]", True),
+        (python("z = id(o)", "o = object()"), "z int64[]", False),
+        (python("z = hash(m)", "m = torch.nn.Linear(2, 2)"), "z int64[]", False),
+        (python("z = x.data_ptr()", "x = torch.ones(4)"), "z int64[]", False),
         # Both runs may be in one process, and what the first one left there is no part of it.
         (python("x + 1", "x = torch.rand(4)"), "result float32[4]", True),
         (python(f"{COUNT_RUNS}\nz = x * torch.runs", TENSORS), "z float32[4, 4]", True),
@@ -235,7 +238,7 @@ SUM = "result float32[4, 4]"
     ],
     ids=[
         *("Python", "C++", "random", "empty", "empty input", "random in Python", "random in C++"),
-        *("order of a set", "by object"),
+        *("order of a set", "by object", "identity", "hash", "address of data"),
         *("random input", "changed by an earlier run", "runs once in a process"),
     ],
 )
