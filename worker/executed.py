@@ -220,7 +220,9 @@ def _roots() -> list[str]:
     """Folders that packages lie in: of the search path the innermost first, then all others."""
     paths = sysconfig.get_paths()
     searched = {*filter(None, sys.path), paths["stdlib"], paths["platstdlib"]}
-    modules = [module for name, module in [*sys.modules.items()] if "." not in name]
+    # What is compiled for a case lies beside this package, in a folder with a number of its own.
+    others = (pair for pair in [*sys.modules.items()] if pair[0] != __package__)
+    modules = [module for name, module in others if "." not in name]
     # A checkout that is installed as editable can be found without being on the path.
     found = {
         str(Path(place).parent)

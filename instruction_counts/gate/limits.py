@@ -322,7 +322,7 @@ def exceeded_in(path: Path) -> frozenset[CaseKey]:
     return frozenset(
         CaseKey(case.label, *case.modes, case.num_threads)
         for case in (*found.cases, *found.skipped_by_budget)
-        if case.exceeded_before or (case.level is Level.FAILS and case.verdict is Verdict.WORSE)
+        if case.exceeded_before or (case.level is Level.FAILS and case.verdict in ON_COUNTS)
     )
 
 

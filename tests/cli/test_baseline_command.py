@@ -188,6 +188,18 @@ def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> Non
     assert [3, 0, 3, 0, 0] == codes
 
 
+def test_what_failed_fails_while_it_may_be_noise(place: Workplace) -> None:
+    """Where a limit is smaller than the noise, it would fail every other time."""
+    state = place.folder / "check.json"
+    where = [place.limits, f"--previous={state}", f"--output={state}"]
+    counts = (1500, 1250, 1250, 1100, 1250)
+    outcomes = [counted(count, exact=False, spread=300) for count in counts]
+
+    assert [3, 3, 3, 0, 0] == [
+        place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes
+    ]
+
+
 @pytest.mark.parametrize(("count", "code"), [(1000, 0), (1500, 3)])
 def test_what_a_time_budget_left_out_changes_no_exit_code(
     count: int, code: int, place: Workplace

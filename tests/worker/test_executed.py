@@ -1,5 +1,6 @@
 """What one iteration executes, as the worker sees it in a real Python and a real torch."""
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,17 @@ def test_a_function_stands_where_its_package_does(tmp_path: Path, name: str, aft
 
     assert row["file"] == f"{name}/inner.py"
     assert row["line"] == 3
+
+
+def test_what_is_compiled_for_a_case_does_not_stand_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has another number in each child, and lies beside the worker's package there."""
+    monkeypatch.setattr(sys.modules["worker"], "__path__", [str(tmp_path / "times-compiled")])
+    file = str(tmp_path / "times-compiled" / "caches-000005" / "oz" / "coz.py")
+    code = f"names = {{}}\nexec(compile('def f(): return 1', {file!r}, 'exec'), names)"
+
+    assert "coz.py" == functions("f()", f"{code}\nf = names['f']")["f"]["file"]
 
 
 def test_what_a_function_executes_is_its_own(tmp_path: Path) -> None:
