@@ -21,14 +21,7 @@ import attrs
 from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cluster.connection import connected, is_cluster
-from instruction_counts.cluster.worker import (
-    Desk,
-    Opened,
-    Wanted,
-    for_a_worker,
-    received,
-    sent,
-)
+from instruction_counts.cluster.worker import Desk, Opened, Wanted, for_a_worker, received, sent
 from instruction_counts.domain.build import Build, Fingerprint, known_at_first
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.outcomes import Machine, Outcome

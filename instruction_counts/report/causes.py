@@ -7,11 +7,7 @@ from typing import Any
 
 from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.names import UNKNOWN, short, unqualified
-from instruction_counts.analysis.verdicts.comparison import (
-    LeadingCause,
-    SharedCause,
-    SharedCauses,
-)
+from instruction_counts.analysis.verdicts.comparison import LeadingCause, SharedCause, SharedCauses
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.causes import Unit as CountedIn

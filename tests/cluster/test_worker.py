@@ -8,14 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.cluster.worker import (
-    Desk,
-    Measured,
-    Wanted,
-    for_a_worker,
-    received,
-    sent,
-)
+from instruction_counts.cluster.worker import Desk, Measured, Wanted, for_a_worker, received, sent
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.work import WorkOrder

@@ -24,16 +24,7 @@ from instruction_counts.execution.scheduler import (
     refused,
 )
 from tests.cores import lanes_of
-from tests.fakes import (
-    BUILD,
-    OK,
-    FakeClock,
-    FakeEngine,
-    failed,
-    make_case,
-    make_order,
-    make_orders,
-)
+from tests.fakes import BUILD, OK, FakeClock, FakeEngine, failed, make_case, make_order, make_orders
 from tests.process import ROOT, called
 
 LABEL = ("add",)

@@ -6,12 +6,7 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.system.site_folder import (
-    MANIFEST,
-    Changes,
-    check_site_folder,
-    site_folder,
-)
+from instruction_counts.system.site_folder import MANIFEST, Changes, check_site_folder, site_folder
 
 
 def update(folder: Path, **texts: str) -> Changes:

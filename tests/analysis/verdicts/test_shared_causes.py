@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.comparison import (
-    SharedCauses,
-    is_changed,
-    shared_causes,
-)
+from instruction_counts.analysis.verdicts.comparison import SharedCauses, is_changed, shared_causes
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.metrics import BYTECODES
