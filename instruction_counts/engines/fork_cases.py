@@ -232,9 +232,8 @@ class CaseTasks:
 
         def outputs_of(*variations: int) -> Sequence[Mapping[str, Any]]:
             task = {"task": "output", "variations": variations}
-            found: Sequence[Mapping[str, Any]] = attempt.run(self._servers.times, task, files)[
-                "outputs"
-            ]
+            answer = attempt.run(self._servers.times, task, files)
+            found: Sequence[Mapping[str, Any]] = answer["outputs"]
             return found
 
         if attempt.order.case.autolabels.language is Language.PYTHON:
