@@ -35,14 +35,31 @@ def output(request: Message, shim: Shim) -> Message:
     fill = ctypes.CDLL("./fresh.so").fresh_fill
     drawn_next = torch.get_rng_state()
     outputs: list[Message] = []
-    held: list[Any] = []  # what has an address leaves it to no other
+    held: list[Any] = []
     for variation in request["variations"]:
         fill(0x55 + variation)
+        if variation:  # what the first one has an address for, has another one
+            _scatter(0)
+            held += _what_lies_next(torch)
         _scatter(variation)
-        held += [torch.empty(1 << size) for size in range(10) for _ in range(variation)]
         torch.set_rng_state(drawn_next)  # the setup makes the same
         outputs.append(_output(torch, case, {**request, "variation": variation}, shim, held))
     return {"outputs": outputs}
+
+
+_SMALL: list[Callable[[], Any]] = [
+    *(object, complex),  # of 16 and 32 bytes
+    *(functools.partial(bytes, size) for size in range(8, 480, 16)),  # and 33 more
+]
+"""What makes an object, for each size that Python has memory of its own for."""
+
+
+def _what_lies_next(torch: Any) -> list[Any]:
+    """What takes the addresses that the next objects and data would have."""
+    small = (make() for make in _SMALL for _ in range(64))
+    numbers = map(float, range(100))  # Python keeps as many that are free
+    large = (bytes(size) for size in range(512, 4096, 16))
+    return [*small, *numbers, *large, *(torch.empty(1 << size) for size in range(10))]
 
 
 def _scatter(variation: int) -> None:
@@ -50,9 +67,7 @@ def _scatter(variation: int) -> None:
 
     A tenth of what `main` frees before it imports: here each case pays for it.
     """
-    makers: list[Callable[[], Any]] = [object, complex]  # of 16 and 32 bytes
-    makers += [functools.partial(bytes, size) for size in range(16, 512, 16)]
-    for make in makers:
+    for make in _SMALL:
         blocks = [make() for _ in range(1 << 10)]
         for number in range(len(blocks)):
             blocks[number * (7 + 12 * variation) % len(blocks)] = None

@@ -229,6 +229,8 @@ SUM = "result float32[4, 4]"
         (python("z = [each.i for each in {*objects}]", OBJECTS), ORDER, False),
         (python("z = {o: x for o in objects[:1]}", OBJECTS), "z[<Each object>] int64[]", True),
         (python("z = id(o)", "o = object()"), "z int64[]", False),
+        (python("z = id(o)", "o = float('1.5')"), "z int64[]", False),
+        (python("z = hash(C)", "class C: pass"), "z int64[]", False),
         (python("z = hash(m)", "m = torch.nn.Linear(2, 2)"), "z int64[]", False),
         (python("z = x.data_ptr()", "x = torch.ones(4)"), "z int64[]", False),
         # Both runs may be in one process, and what the first one left there is no part of it.
@@ -238,7 +240,8 @@ SUM = "result float32[4, 4]"
     ],
     ids=[
         *("Python", "C++", "random", "empty", "empty input", "random in Python", "random in C++"),
-        *("order of a set", "by object", "identity", "hash", "address of data"),
+        *("order of a set", "by object", "identity", "of a number", "of a class", "hash"),
+        "address of data",
         *("random input", "changed by an earlier run", "runs once in a process"),
     ],
 )
