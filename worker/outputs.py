@@ -52,11 +52,13 @@ _SMALL: list[Callable[[], Any]] = [
     *(functools.partial(bytes, size) for size in range(8, 480, 16)),  # and 33 more
 ]
 """What makes an object, for each size that Python has memory of its own for."""
+_TAKEN = 1 << 11
+"""Of each: more than a setup makes."""
 
 
 def _what_lies_next(torch: Any) -> list[Any]:
     """What takes the addresses that the next objects and data would have."""
-    small = (make() for make in _SMALL for _ in range(64))
+    small = (make() for make in _SMALL for _ in range(_TAKEN))
     numbers = map(float, range(100))  # Python keeps as many that are free
     large = (bytes(size) for size in range(512, 4096, 16))
     return [*small, *numbers, *large, *(torch.empty(1 << size) for size in range(10))]
