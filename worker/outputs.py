@@ -38,7 +38,8 @@ def output(request: Message, shim: Shim) -> Message:
     held: list[Any] = []
     for variation in request["variations"]:
         fill(0x55 + variation)
-        if variation:  # what the first one has an address for, has another one
+        # What the first one has an address for, gets another: here it still holds its own.
+        if variation and not outputs:
             _scatter(0)
             held += _what_lies_next(torch)
         _scatter(variation)
