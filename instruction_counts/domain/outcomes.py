@@ -248,7 +248,8 @@ class Output:
     """Digest of all tensors that the setup made: outputs compare only if it is equal."""
     tensors: tuple[TensorValue, ...]
     repeatable: bool = True
-    """Whether a run in other memory, with other random numbers, computed the same."""
+    """Whether a run in other memory, with other random numbers, computed the same; of one that
+    differed from another build's, also whether a fresh server did."""
 
 
 @attrs.frozen

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
+from instruction_counts.analysis.verdicts.beside import compare_outputs
 from instruction_counts.analysis.verdicts.comparison import (
     Comparison,
     changed_by_counts,
@@ -13,7 +14,12 @@ from instruction_counts.analysis.verdicts.comparison import (
     settled,
     verified,
 )
-from instruction_counts.analysis.verdicts.difference import USUAL_LAYOUT_SPREAD, Difference, Verdict
+from instruction_counts.analysis.verdicts.difference import (
+    USUAL_LAYOUT_SPREAD,
+    Difference,
+    Reason,
+    Verdict,
+)
 from instruction_counts.analysis.verdicts.sides import Side, narrowed, with_noise, with_outputs
 from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
@@ -235,11 +241,16 @@ def recount(runner: BuildRunner, cases: Sequence[Case], layouts: int | None) -> 
     return Recounted(counts, functions)
 
 
-def outputs_of(runner: BuildRunner, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:
-    """What C++ ``cases`` compute on each build, as far as that is known."""
-    runner.observer.note(f"Comparing what {len(cases)} C++ cases compute")
+def outputs_of(
+    runner: BuildRunner, cases: Sequence[Case], layout: int = 0
+) -> list[dict[CaseKey, Output]]:
+    """What ``cases`` compute on each build, as far as that is known.
+
+    A ``layout`` other than 0 asks fresh servers.
+    """
     found: dict[str, dict[CaseKey, Output]] = {name: {} for name in runner.names}
-    for done in _measure(runner, cases, range(1), counts=False, times=False, output=True):
+    layouts = range(layout, layout + 1)
+    for done in _measure(runner, cases, layouts, counts=False, times=False, output=True):
         if done.outcome.output is not None:
             found[done.order.build.name][done.order.case.key] = done.outcome.output
     return list(found.values())
@@ -278,7 +289,8 @@ def verify(
         VerificationInterrupted: an interrupt came while fresh servers counted.
         KeyboardInterrupt: it came earlier.
     """
-    if not comparison.suspects or layouts == 0:
+    others = _of_other_output(comparison)
+    if not (comparison.suspects or others) or layouts == 0:
         return comparison
     engine = runner.settings.engine
     if not engine_named(engine).follows_profile:
@@ -286,12 +298,8 @@ def verify(
             f"Candidates are not verified: the {engine} engine has only one memory layout."
         )
         return comparison
-    suspects = _cases_of(cases, comparison.suspects)
-    cpp = [case for case in suspects if case.autolabels.language is Language.CPP]
-    if cpp and baseline is None:
-        outputs = zip((comparison.base, comparison.new), outputs_of(runner, cpp), strict=True)
-        base, new = (with_outputs(side, found) for side, found in outputs)
-        comparison = compare(base, new, comparison.min_effect)
+    if baseline is None:
+        comparison = _with_verified_outputs(runner, cases, comparison)
 
     def judge(again: Recounted) -> Comparison:
         if baseline is not None:
@@ -299,7 +307,52 @@ def verify(
         base, new = again.counts
         return verified(comparison, base, new, functions=again.functions)
 
+    if not comparison.suspects:
+        return comparison
     return _count_again(runner, cases, comparison, layouts, judge)
+
+
+def _of_other_output(comparison: Comparison) -> list[Difference]:
+    return [case for case in comparison.differences if case.reason is Reason.OUTPUT_DIFFERS]
+
+
+def _with_verified_outputs(
+    runner: BuildRunner, cases: Sequence[Case], comparison: Comparison
+) -> Comparison:
+    """The comparison of two builds after what C++ suspects compute was compared, too.
+
+    Another output counts where fresh servers of each build repeat its own: one that follows
+    addresses or the order of a set may be any.
+    """
+    suspects = _cases_of(cases, comparison.suspects)
+    if cpp := [case for case in suspects if case.autolabels.language is Language.CPP]:
+        runner.observer.note(f"Comparing what {len(cpp)} C++ cases compute")
+        comparison = _judged_again(comparison, *outputs_of(runner, cpp))
+    if not (others := _cases_of(cases, _of_other_output(comparison))):
+        return comparison
+    plural = "" if len(others) == 1 else "s"
+    runner.observer.note(f"Verifying the output of {len(others)} case{plural} by fresh servers")
+    again = outputs_of(runner, others, layout=1)
+    of_chance: list[dict[CaseKey, Output]] = []
+    for side, found in zip((comparison.base, comparison.new), again, strict=True):
+        outputs = {
+            key: attrs.evolve(output, repeatable=False)
+            for key, output in found.items()
+            if (differs := compare_outputs(side.records[key].outcome.output, output))
+            and differs.differs
+        }
+        of_chance.append(outputs)
+        records = with_outputs(side, outputs).records
+        runner.amend(side.run_id, [records[key] for key in outputs], "What is repeated is")
+    return _judged_again(comparison, *of_chance)
+
+
+def _judged_again(
+    comparison: Comparison, base: Mapping[CaseKey, Output], new: Mapping[CaseKey, Output]
+) -> Comparison:
+    """The comparison, with what is known by now of what some cases compute."""
+    sides = with_outputs(comparison.base, base), with_outputs(comparison.new, new)
+    return compare(*sides, comparison.min_effect)
 
 
 def _count_again(

@@ -6,11 +6,12 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare
-from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.api.arguments import definitions_of
 from instruction_counts.core.types import Case
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.executed import Executed, PythonFunction
+from instruction_counts.domain.outcomes import Output, TensorValue
 from instruction_counts.execution.events import Silent
 from instruction_counts.session import comparing
 from instruction_counts.session.sides import LazyStore
@@ -101,6 +102,33 @@ def test_what_children_call_changed_has_to_be_changed_in_fresh_servers(
 
     assert (verdict, number) == (found.verdict, len(found.layouts.new) if found.layouts else 0)
     assert [[1, 2] if number else []] * 2 == asked
+
+
+def computing(*numbers: int) -> dict[str, FakeEngine]:
+    """Engines of two builds, on which case a costs the same, and makes a tensor of so many rows."""
+    made = ((TensorValue("z", (number,), "float32", "d", 0, ""),) for number in numbers)
+    outcomes = (counted(1000, output=Output("i", tensors)) for tensors in made)
+    return {
+        name: FakeEngine({LABEL: [outcome]})
+        for name, outcome in zip(("base", "new"), outcomes, strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("fresh", "reason"),
+    [
+        ((2, 3), Reason.OUTPUT_DIFFERS),
+        ((2, 4), Reason.IDENTICAL),
+        ((3, 3), Reason.IDENTICAL),
+    ],
+)
+def test_another_output_counts_only_where_fresh_servers_of_each_build_repeat_its_own(
+    fresh: tuple[int, int], reason: Reason
+) -> None:
+    """What follows addresses, or the order of a set, may be another in every server."""
+    (found,) = verified(computing(2, 3), computing(*fresh)).differences
+
+    assert reason is found.reason
 
 
 def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
