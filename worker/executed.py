@@ -256,18 +256,23 @@ _UNIQUE = re.compile("_[0-9]+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}$")
 
 
 def digest(code: CodeType) -> str:
-    """SHA-256 of what a function does, 16 digits: its place and docstring take no part in it."""
+    """SHA-256 of what a function does, 16 digits: its place and docstring take no part in it.
+
+    Nor does what is in functions and classes that it defines, which have a digest of their own.
+    """
     return hashlib.sha256(repr(_content(code)).encode(errors="replace")).hexdigest()[:16]
 
 
-def _content(value: Any) -> Any:
+def _content(value: Any, *, is_inside: bool = False) -> Any:
     if isinstance(value, CodeType):
+        if is_inside and not value.co_name.startswith("<"):  # not as lambdas and comprehensions
+            return value.co_name
         kinds = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
         names = tuple(tuple(_UNIQUE.sub("", name) for name in kind) for kind in kinds)
         first = (None,) if _has_docstring(value) else value.co_consts[:1]
         return value.co_code, names, _content(first + value.co_consts[1:])
     if isinstance(value, tuple):
-        return tuple(map(_content, value))
+        return tuple(_content(one, is_inside=True) for one in value)
     if isinstance(value, frozenset):
         return sorted(map(repr, value))  # its order is that of hashes, which differ
     return type(value).__name__, value

@@ -142,6 +142,20 @@ def test_a_docstring_takes_no_part_in_a_digest(text: str, is_same: bool) -> None
     assert is_same is (digest_of(text.format("A")) == digest_of(text.format("B")))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_same"),
+    [
+        ("def f():\n    def g(): return {}\n    return g", True),
+        ("def f():\n    class A:\n        x = {}\n    return A", True),
+        ("def f(): return lambda: {}", False),
+    ],
+    ids=["function", "class", "lambda"],
+)
+def test_what_a_function_defines_takes_no_part_in_its_digest(text: str, is_same: bool) -> None:
+    """An edit in there is told of that alone; what has no name is the function's own."""
+    assert is_same is (digest_of(text.format(1)) == digest_of(text.format(2)))
+
+
 def test_a_name_that_each_process_makes_anew_takes_no_part_in_a_digest() -> None:
     """Dynamo gives graphs names of a number and a random one; another graph has another name."""
     numbered = f"__compiled_fn_3_{UUID}", f"__compiled_fn_12_{UUID.replace('0', '1')}"
