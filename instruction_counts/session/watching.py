@@ -23,6 +23,7 @@ from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Observer
 from instruction_counts.reading.structure import read_as, require_version, strict_converter
 from instruction_counts.session.build_series import StoreBuildMeasurer, listed, maker_of
@@ -234,8 +235,7 @@ class Looking:
         side = measured.sides[build.name]
         counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
         if not counted:
-            failures = (record.outcome.failure for record in side.records.values())
-            why = next((of.summary for of in failures if of is not None), "no case has a count")
+            why = _first_failure(side.records.values()) or "no case has a count"
             self._note(f"{line} is broken and was skipped: {why}")
             return state
         new = SeenBuild(line, build.name, build.python or "", measured.run_id, build.lock)
@@ -246,7 +246,9 @@ class Looking:
             if lost:
                 waiting.append(Base(base.build, lost))
             if lost and base is state.bases[-1]:  # later, it was said before
-                self._note(f"{line}: not counted, so not compared: {_titles(lost)}")
+                why = _first_failure(side.records[key] for key in lost if key in side.records)
+                why = f": {why}" if why else ""
+                self._note(f"{line}: not counted, so not compared: {_titles(lost)}{why}")
             back = [key for key in base.cases if key in counted]
             if back:  # a run can be large: an earlier one is loaded only for cases that are back
                 steps += self._steps(base.build, new, side, back)
@@ -324,6 +326,11 @@ def _incomparable(found: Comparison) -> Iterator[tuple[str, list[CaseKey]]]:
     facts = "".join(f", {fact.text}" for fact in found.disagreements if fact.prevents)
     for reason, keys in reasons.items():
         yield reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else ""), keys
+
+
+def _first_failure(records: Iterable[Record]) -> str:
+    failures = (record.outcome.failure for record in records)
+    return next((failure.summary for failure in failures if failure is not None), "")
 
 
 def _titles(keys: Sequence[CaseKey]) -> str:

@@ -259,9 +259,16 @@ def test_a_suspect_that_cannot_be_verified_is_a_step_as_such(
     assert f"b1: candidates cannot be verified: {message}" == watch.notes[-1]
 
 
-@pytest.mark.parametrize("without", [with_cases(a=1000, b=-1), with_cases(a=1000)])
+@pytest.mark.parametrize(
+    ("without", "why"),
+    [
+        (with_cases(a=1000, b=-1), ": ValueError: bad   (stmt line 1: x + y)"),
+        (with_cases(a=1000), ""),
+    ],
+    ids=["failed", "gone"],
+)
 def test_a_case_is_compared_with_the_last_build_on_which_it_worked(
-    without: Side, watch: Watch
+    without: Side, why: str, watch: Watch
 ) -> None:
     """It fails, or is gone, for a while; the others work in between. It is noticed once."""
     whole = [with_cases(a=1000, b=count) for count in (1000, 2000, 2000)]
@@ -270,7 +277,8 @@ def test_a_case_is_compared_with_the_last_build_on_which_it_worked(
 
     assert [("b0", "b3", "worse")] == watch.found
     assert ["b · C++ · Eager · Forward"] == [step["case"] for step in watch.steps]
-    assert ["b1: not counted, so not compared: b · C++ · Eager · Forward"] == watch.notes[:1]
+    lost = f"b · C++ · Eager · Forward{why}"
+    assert [f"b1: not counted, so not compared: {lost}"] == watch.notes[:1]
     assert ["b4"] == [base.build.name for base in watch.state.bases]
     assert 2 == len(watch.notes)
 
