@@ -130,6 +130,9 @@ class Run:
     """Which part of a whole it is; None where it is a whole."""
     is_finished: bool = True
     """Whether it has all that was ordered; else it was interrupted, or goes on."""
+    in_order: bool = True
+    """False where its builds did not follow those of earlier runs: a bisection asked for them, or a
+    watch measured them again. Histories leave them out."""
     is_stored: bool = attrs.field(default=True, eq=False)
     """False where it was to be stored, and the database does not have all of it."""
 
@@ -192,3 +195,5 @@ class StoredCount(CountOfRecord):
     fingerprint: Fingerprint
     has_changed_files: bool = False
     """Whether files of the build changed during the run, so that it may be of other code."""
+    in_order: bool = True
+    """See `Run`."""

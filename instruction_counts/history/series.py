@@ -1,5 +1,6 @@
 """The counts of a case over stored runs, in order of time, and the steps in them."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -104,8 +105,24 @@ def _groups(points: Sequence[StoredCount]) -> list[list[StoredCount]]:
         if (group := next(mine, None)) is None:
             comparable.append(group := [])
         group.append(point)
-    found = [part for group in comparable for part in _machines(group)]
+    found = [part for group in comparable for line in _builds(group) for part in _machines(line)]
     return sorted(found, key=lambda part: points.index(part[0]))
+
+
+def _builds(group: list[StoredCount]) -> list[list[StoredCount]]:
+    """The points of each build that comes back beside others; then all others together.
+
+    So do both builds of comparisons that are repeated, and a release beside each nightly build.
+    """
+    named: dict[int, set[str]] = defaultdict(set)
+    for point in group:
+        named[point.run_id].add(point.build)
+    beside = (point.build for point in group if len(named[point.run_id]) > 1)
+    stretches = Counter(name for name, _ in groupby(beside))
+    lines: dict[str, list[StoredCount]] = defaultdict(list)
+    for point in group:
+        lines[point.build if stretches[point.build] > 1 else ""].append(point)
+    return list(lines.values())
 
 
 def _machines(group: list[StoredCount]) -> list[list[StoredCount]]:
@@ -127,12 +144,13 @@ def _machine(point: StoredCount) -> tuple[str, str]:
 
 def _apart(base: StoredCount, new: StoredCount) -> Iterator[str]:
     """What keeps two neighbouring segments apart."""
-    found = list(_between(base, new))
-    yield from found or (
-        f"{disagreement.text}, in turns"
-        for disagreement in disagreements(base, new)
-        if disagreement.name in _OF_MACHINE
-    )
+    if found := list(_between(base, new)):
+        yield from found
+        return
+    facts = disagreements(base, new)
+    machines = [fact.text for fact in facts if fact.name in _OF_MACHINE]
+    for text in machines or [f"build {base.build} → {new.build}"]:
+        yield f"{text}, in turns"
 
 
 def _between(base: StoredCount, new: StoredCount) -> Iterator[str]:

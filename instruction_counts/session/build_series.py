@@ -17,7 +17,7 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build, known_at_first
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.execution.events import Observer
-from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.builds import BuildRunner, other_files
 from instruction_counts.session.comparing import ComparisonRequest, verify
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.sources.definitions import load_cases
@@ -93,13 +93,13 @@ def made_build(
     status, output = _output_of(script, {**os.environ, VARIABLE: commit})
     if status:
         raise BuildError(
-            f"{commit}: the build command ends with {status}",
+            f"the build command ends with {status}",
             f"Try it: export {VARIABLE}={shlex.quote(commit)}; {script}",
         )
     printed = output.strip().splitlines()
     if not printed:
         raise BuildError(
-            f"{commit}: the build command prints nothing",
+            "the build command prints nothing",
             "Its last line has to be an interpreter or a virtual environment.",
         )
     python = find_interpreter(commit, printed[-1].strip())
@@ -137,7 +137,8 @@ class StoreBuildMeasurer:
         """What was measured of a case on this very build before; None where that is not known.
 
         A build is known by its name and its fingerprint: two builds of one commit with different
-        patches have the same fingerprint. A run during which files changed may be of other code.
+        patches have the same fingerprint. A run during which files changed may be of other code, or
+        after which.
         """
         settings = self.request.settings
         facts = settings.probe(build, self.observer.note)
@@ -148,6 +149,9 @@ class StoreBuildMeasurer:
             is_same = wanted == (count.build, count.engine, count.definition_hash, measured_with)
             if is_same and count.instructions is not None and not count.has_changed_files:
                 run = self.store.load(count.run_id)
+                if why := other_files(facts, run):
+                    self.observer.note(f"{build.name}: not taken from run {count.run_id}: {why}")
+                    continue
                 title = f"run {count.run_id}, {build.name}"
                 side = side_of(run, build.name, title, count.run_id)
                 self.observer.note(f"{build.name}: known from run {count.run_id}")
@@ -155,14 +159,19 @@ class StoreBuildMeasurer:
         return None
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """Measure builds now, by turns in fresh servers; the sides by the names of the builds."""
-        return self.measured(builds).sides
+        """Measure builds now, by turns in fresh servers; the sides by the names of the builds.
 
-    def measured(self, builds: Sequence[Build]) -> MeasuredRun:
-        """The same, with the number of the run."""
+        They are those that a search asks for, in its order.
+        """
+        return self.measured(builds, in_order=False).sides
+
+    def measured(self, builds: Sequence[Build], *, in_order: bool = True) -> MeasuredRun:
+        """A run of builds, which are the next ones."""
         request = self.request
         cases = load_cases(request.definitions, request.selection)
-        self._runner = BuildRunner.of(builds, request.settings, self.observer, self.store)
+        self._runner = BuildRunner.of(
+            *(builds, request.settings, self.observer, self.store), in_order=in_order
+        )
         measured = self._runner.run(self._runner.orders(cases, skip=True))
         self.is_sound = self.is_sound and measured.run.is_sound
         return measured.finished()

@@ -151,6 +151,8 @@ class BuildRunner:
     """Where each run is stored; None stores nothing."""
     kept: Lanes | None = None
     """Lanes that stay open, see `keeping`; None opens lanes for each measurement."""
+    in_order: bool = True
+    """See `Run`."""
 
     @classmethod
     def of(
@@ -159,6 +161,8 @@ class BuildRunner:
         settings: MeasurementSettings,
         observer: Observer,
         recorder: Store | None = None,
+        *,
+        in_order: bool = True,
     ) -> Self:
         """Probe ``builds``; what killed runs left behind is removed first.
 
@@ -167,7 +171,7 @@ class BuildRunner:
         """
         sweep()
         facts = tuple(settings.probe(build, observer.note) for build in builds)
-        return cls(facts, settings, observer, recorder)
+        return cls(facts, settings, observer, recorder, in_order=in_order)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -252,7 +256,9 @@ class BuildRunner:
         """
         if done is not None:
             for facts in self.facts:
-                _refuse_other_files(facts, done)
+                if why := other_files(facts, done):
+                    remedy = "Measure again without --resume, or name the same build."
+                    raise DataError(f"--resume: {why}", remedy)
         waiting = remaining(orders, done)
         if callgrind_out is not None:
             callgrind_out.mkdir(parents=True, exist_ok=True)
@@ -268,6 +274,7 @@ class BuildRunner:
                 budget_s=time_budget_s,
                 folders={facts.build.name: facts.package_folder for facts in self.facts},
                 shard=shard,
+                in_order=self.in_order,
             )
             found = measured.execute(orders, done)
         for name, files in found.run.changed_files.items():
@@ -347,18 +354,16 @@ def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
     )
 
 
-def _refuse_other_files(facts: BuildFacts, done: Run) -> None:
-    """Refuse to go on from a run of other code: two copies of one version have one fingerprint."""
+def other_files(facts: BuildFacts, done: Run) -> str:
+    """Why a run may be of other code than its build has now; empty where nothing says so.
+
+    Two copies of one version of torch have one fingerprint.
+    """
     name, folder = facts.build.name, facts.package_folder
     before = done.package_folders.get(name, folder)
     if before != folder:
-        raise DataError(
-            f'--resume: the file was measured with {before}, and build "{name}" has {folder}',
-            "Measure again without --resume, or name the same build.",
-        )
+        return f'it was measured with {before}, and build "{name}" has {folder}'
     if done.started_at and (written := written_after(facts.files, done.started_at)):
         files = ChangedFiles.of(written).summary
-        raise DataError(
-            f'--resume: files of build "{name}" were written since the file was begun: {files}',
-            "Measure again without --resume.",
-        )
+        return f'files of build "{name}" were written since it was begun: {files}'
+    return ""

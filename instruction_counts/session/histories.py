@@ -51,7 +51,8 @@ class HistoryRequest:
         points = [
             point
             for point in store.counts(keys)
-            if (self.since is None or point.started_at >= self.since.isoformat())
+            if point.in_order
+            and (self.since is None or point.started_at >= self.since.isoformat())
             and (
                 not self.tags
                 or any(fnmatchcase(tag, glob) for tag in point.tags for glob in self.tags)

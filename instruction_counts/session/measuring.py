@@ -217,6 +217,7 @@ class Measured:
     _folders: Mapping[str, str] = attrs.field(factory=dict)
     """Where the packages of each build are."""
     _shard: MeasuredShard | None = None
+    _in_order: bool = True
     _unsaved: set[Exporter] = attrs.field(factory=set, init=False)
     """Those that could not write the last state of the run."""
     _records: dict[Identity, Record] = attrs.field(factory=dict, init=False)
@@ -240,7 +241,10 @@ class Measured:
             machine = machine or before.machine
         records = tuple(self._records.values())
         start = __version__, self.engine, builds, records, self._started_at, machine
-        return Run(*start, self._changed_files, dict(folders), self._shard, self._is_finished)
+        return Run(
+            *(*start, self._changed_files, dict(folders), self._shard, self._is_finished),
+            in_order=self._in_order,
+        )
 
     def execute(self, orders: Sequence[WorkOrder], done: Run | None = None) -> MeasuredRun:
         """Measure ``orders``, but for those that ``done`` holds.

@@ -149,7 +149,7 @@ def watch(
         while True:
             seen = looking.state.seen
             with until_next_look(BuildError, observer, every_s):
-                found = looking.look(listed(request.list_command))
+                found = looking.look(functools.partial(listed, request.list_command))
             if looking.state.bases and published != looking.state.seen:
                 with until_next_look(UsageError, observer, every_s):
                     publish()
@@ -190,11 +190,14 @@ class Looking:
     describe: Describe
     report: Callable[[Step], None]
 
-    def look(self, lines: Iterable[str]) -> int:
-        """Look at the builds in ``lines`` that are new, and return how many steps were found."""
+    def look(self, lines: Callable[[], Iterable[str]]) -> int:
+        """Look at the builds that are new, and return how many steps were found.
+
+        Steps that wait are reported first: ``lines``, which lists the builds, may raise.
+        """
         found = 0
         self._report()
-        new = [line for line in lines if line not in self.state.seen]
+        new = [line for line in lines() if line not in self.state.seen]
         for line in new:
             before = len(self.state.unreported)
             self.state = self._after(line)

@@ -327,6 +327,7 @@ class Store:
                     engine=head.engine,
                     fingerprint=head.builds[record.build],
                     has_changed_files=record.build in head.changed_files,
+                    in_order=head.in_order,
                     **attrs.asdict(record, recurse=False),
                 )
 

@@ -40,6 +40,11 @@ def test_what_cannot_be_compared_is_a_segment_of_its_own(
     ]
 
 
+def of(run: int, build: str) -> dict[str, Any]:
+    """A point's run and build."""
+    return {"run_id": run, "build": build}
+
+
 ARM, MACHINE = with_fingerprint(machine="aarch64"), with_fingerprint(cpu="B", libc="glibc-2.39")
 TIMER = {"engine": "timer"}
 
@@ -51,6 +56,12 @@ TIMER = {"engine": "timer"}
         ([(1, {}), (9, MACHINE), (1, {}), (9, MACHINE)], [[1, 1], [9, 9]]),
         ([(1, {}), (1, {}), (9, MACHINE), (9, MACHINE)], [[1, 1, 9, 9]]),
         ([(1, MACHINE), (3, TIMER), (2, {}), (1, MACHINE), (3, TIMER)], [[1, 1], [3, 3], [2]]),
+        # Two builds of each run: the same ones again, a release with each nightly, and neighbours.
+        ([(1, of(1, "a")), (2, of(1, "b")), (1, of(2, "a")), (3, of(2, "b"))], [[1, 1], [2, 3]]),
+        ([(1, of(1, "a")), (2, of(1, "b")), (1, of(2, "a")), (3, of(2, "c"))], [[1, 1], [2, 3]]),
+        ([(1, of(1, "a")), (2, of(1, "b")), (2, of(2, "b")), (3, of(2, "c"))], [[1, 2, 2, 3]]),
+        # One build of each: the same one again.
+        ([(1, of(1, "a")), (2, of(2, "b")), (1, of(3, "a"))], [[1, 2, 1]]),
         ([(1, {}), (None, {}), (1, {})], [[1, 1]]),
         ([(None, {})], []),
         *(
@@ -72,14 +83,27 @@ def test_what_takes_turns_is_followed_each_for_itself(
     assert len(points) == len(series.uncounted) + sum(map(len, segments))
 
 
-def test_what_tells_machines_that_take_turns_apart_is_reported() -> None:
+@pytest.mark.parametrize(
+    ("points", "apart"),
+    [
+        (
+            [(1000, {}), (1100, MACHINE), (1000, {})],
+            ("CPU A Processor → B, in turns", "C library glibc-2.36 → glibc-2.39, in turns"),
+        ),
+        (
+            [(1000, of(run, build)) for run in (1, 2) for build in ("base", "new")],
+            ("build base → new, in turns",),
+        ),
+    ],
+    ids=["machines", "builds"],
+)
+def test_what_tells_apart_what_takes_turns_is_reported(
+    points: list[tuple[int | None, dict[str, Any]]], apart: tuple[str, ...]
+) -> None:
     """As what keeps counts from being compared is."""
-    (_, second) = series_of((1000, {}), (1100, MACHINE), (1000, {})).segments
+    (_, second) = series_of(*points).segments
 
-    assert (
-        "CPU A Processor → B, in turns",
-        "C library glibc-2.36 → glibc-2.39, in turns",
-    ) == second.apart
+    assert apart == second.apart
 
 
 def test_the_noise_that_was_measured_for_a_case_is_used() -> None:

@@ -28,7 +28,7 @@ def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("true {commit}", "c1: the build command prints nothing"),
+        ("true {commit}", "the build command prints nothing"),
         ("echo /nowhere/{commit}", 'build "c1": no interpreter at /nowhere/c1'),
         ("""bash -c 'echo "/nowhere/$COMMIT"'""", 'build "c1": no interpreter at /nowhere/c1'),
     ],
@@ -69,10 +69,11 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
     settings = MeasurementSettings(engine="timer")
     counted_on = attrs.evolve(settings.fingerprint(FACTS), counted_capability="AVX2")
     sound = attrs.evolve(make_run(make_record("add")), builds={BUILD.name: counted_on})
+    elsewhere = attrs.evolve(sound, package_folders={BUILD.name: "/elsewhere"})
     marked = attrs.evolve(sound, changed_files={BUILD.name: ChangedFiles.of(["/torch/a.py"])})
     other = attrs.evolve(sound, builds={BUILD.name: attrs.evolve(FINGERPRINT, torch_git="x")})
     with Store(tmp_path / "runs.db") as store, known_lanes() as lanes:
-        for run in (sound, marked, other):
+        for run in (sound, marked, other, elsewhere):
             store.import_run(run)
         request = ComparisonRequest("", settings=attrs.evolve(settings, lanes=lanes))
         measurer = StoreBuildMeasurer(request, store, Silent())

@@ -29,6 +29,17 @@ def test_a_step_names_the_python_code_before_native_functions(tmp_path: Path) ->
     assert (CauseKind.NATIVE, 500) == (second.kind, second.change)
 
 
+def test_what_a_search_measured_is_in_no_history(tmp_path: Path) -> None:
+    """It asks for builds in an order of its own."""
+    asked = histories.HistoryRequest(Selection(only=("Group/add",)))
+    with Store(tmp_path / "runs.db") as store:
+        stored(store, [1000])
+        store.import_run(attrs.evolve(run_of(1500, 2), in_order=False))
+        (series,) = histories.history_of(asked, store).series
+
+    assert [[1]] == [[point.run_id for point in part.points] for part in series.segments]
+
+
 # What is published
 
 

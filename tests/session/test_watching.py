@@ -57,7 +57,7 @@ class FakeMeasurer(StoreBuildMeasurer):
     stores: bool = True
     asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
 
-    def measured(self, builds: Sequence[Build]) -> MeasuredRun:
+    def measured(self, builds: Sequence[Build], *, in_order: bool = True) -> MeasuredRun:
         """A run of the cases that are selected."""
         only, names = self.request.selection.only, [build.name for build in builds]
         self.asked.append((only, names))
@@ -72,7 +72,7 @@ class FakeMeasurer(StoreBuildMeasurer):
             if key.path in (only or {key.path})
         )
         fingerprints = {name: side.fingerprint for name, side in sides.items()}
-        run = Run("0.1.0", sides[names[0]].engine, fingerprints, tuple(records))
+        run = Run("0.1.0", sides[names[0]].engine, fingerprints, tuple(records), in_order=in_order)
         return MeasuredRun(run, (), self.store.import_run(run) if self.stores else None)
 
     def check(self, comparison: Comparison) -> Comparison:
@@ -115,7 +115,7 @@ class Watch(Remarks):
     def over(self, builds: Mapping[str, Side | None], **more: Any) -> Self:
         """Look at all of them."""
         looking = self.looking(builds, self.steps.append, **more)
-        assert looking.look(builds) == len(self.steps)
+        assert looking.look(lambda: builds) == len(self.steps)
         self.state = looking.state
         self.notes.pop()
         return self
@@ -224,10 +224,10 @@ def test_what_the_machine_is_short_of_is_no_fault_of_a_build(watch: Watch) -> No
     looking = watch.looking(costing(1000, 2000), watch.steps.append)
     made, looking.make = looking.make, make
     with pytest.raises(BuildError, match="No space left on device"):
-        looking.look(["b0", "b1"])
+        looking.look(lambda: ["b0", "b1"])
     looking.make = made
 
-    assert 1 == looking.look(["b0", "b1"])
+    assert 1 == looking.look(lambda: ["b0", "b1"])
 
 
 def test_an_environment_that_is_updated_in_place_cannot_be_measured_as_it_was(watch: Watch) -> None:
@@ -372,7 +372,7 @@ class Restarted(Watch):
         self.state = read_state(path, "w")
         looking = self.looking(builds, report or usual)
         looking.save = functools.partial(write_state, path)
-        found = looking.look(builds)
+        found = looking.look(lambda: builds)
         assert looking.state == read_state(path, "w")
         return found
 
@@ -417,6 +417,25 @@ def test_a_step_that_could_not_be_reported_comes_later(
 
     assert 1 == len(place.reported)
     assert (later / "sent").read_text() == (place.folder / "steps.jsonl").read_text()
+
+
+def test_a_step_that_waits_is_reported_also_where_builds_cannot_be_listed(
+    place: Restarted,
+) -> None:
+    """A branch may have been renamed, say."""
+
+    def lines() -> list[str]:
+        raise BuildError("--command ends with 128", "Try it.")
+
+    with pytest.raises(KeyboardInterrupt):
+        place.look(killed)
+    steps: list[Step] = []
+    place.state = read_state(place.folder / "state.json", "w")
+    looking = place.looking({}, steps.append)
+    with pytest.raises(BuildError):
+        looking.look(lines)
+
+    assert 1 == len(steps)
 
 
 def test_a_step_is_not_lost_when_the_program_is_killed(place: Restarted) -> None:
