@@ -44,7 +44,7 @@ def bisect_command(
     Examples:
       python main.py bisect MatMul/mm --language c++ --build nightlies.yaml
       python main.py bisect MatMul/mm --build-cmd './make_venv {commit}' \
-        --command 'git log --first-parent --reverse --format=%H v1..v2'
+        --command 'git log --first-parent --reverse --format=%H v1^..v2'
     """
     how = attrs.evolve(asked.how, selection=attrs.evolve(asked.how.selection, only=(label,)))
     makers = _makers(build, listing, build_cmd)
@@ -76,7 +76,9 @@ def _makers(
             makers.append((name, maker_of(text, build_cmd, made, console.note)))
     check_unique([name for name, _ in makers])
     if len(makers) < 2:
-        raise UsageError(
-            "a bisection needs at least two builds", "Give --build twice or more, or --command."
-        )
+        problem, remedy = "a bisection needs at least two builds", "Give --build twice or more"
+        if listing is None:
+            raise UsageError(problem, f"{remedy}, or --command.")
+        remedy = "It has to print a good one, too: git log A..B leaves out A, and A^..B has it."
+        raise UsageError(f"{problem}, and --command prints {len(makers)}", remedy)
     return dict(makers)

@@ -298,11 +298,18 @@ def bisection(found: Found) -> Document:
         f"{len(names)} builds · {len(found.measured)} measured · {len(found.broken)} broken · "
         f"{found.measurements} measurements · {found.reused} taken from the store"
     )
+    no_change = []
+    if found.is_conclusive and not found.changes:
+        ends = (
+            f"{names[place]} ({found.counts[place]:,})"
+            for place in [*found.counts][:: len(found.counts) - 1]
+        )
+        no_change = [f"no change between {' and '.join(ends)}"]
     doubts = (Line(f"broken: {name}: {why}", Role.WARNING) for name, why in broken.items())
     return Document(
         "bisection",
         found.key.title,
-        [] if found.changes or not found.is_conclusive else ["no change"],
+        no_change,
         sections=(_found_change(change, found) for change in found.changes),
         notes=[*doubts, effort],
         data={
@@ -312,6 +319,7 @@ def bisection(found: Found) -> Document:
             "changes": changes,
             "broken": broken,
             "measured": [names[place] for place in found.measured],
+            "counts": {names[place]: count for place, count in found.counts.items()},
             "measurements": found.measurements,
             "reused": found.reused,
         },

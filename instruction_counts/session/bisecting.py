@@ -46,6 +46,8 @@ class Found:
     """Their names, in their order; all else tells builds by their positions."""
     changes: tuple[FoundChange, ...]
     measured: Mapping[int, Fingerprint]
+    counts: Mapping[int, int]
+    """Instructions per iteration, of the same builds."""
     broken: Mapping[int, str]
     """The builds that were tried and cannot be measured, with the reason."""
     measurements: int
@@ -102,9 +104,12 @@ def bisect(
     changes: tuple[FoundChange, ...] = ()
     if first is not None and last is not None:
         changes = tuple(search.changes(first, last))
+    sides = dict(sorted(search.sides.items()))
+    counts = {place: side.records[case.key].outcome.instructions for place, side in sides.items()}
     return Found(
         *(case.key, tuple(makers), changes),
-        measured={place: side.fingerprint for place, side in sorted(search.sides.items())},
+        measured={place: side.fingerprint for place, side in sides.items()},
+        counts={place: counted.per_run for place, counted in counts.items() if counted is not None},
         broken=dict(sorted(search.broken.items())),
         measurements=search.measurements,
         reused=search.reused,

@@ -31,6 +31,7 @@ def definitions(tmp_path: Path) -> str:
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1", "--build", "a=/x"], "--build and --command exclude each other"),
         (["--build-cmd", "make {commit}"], "--build-cmd is for commits"),
+        (["--command", "echo a=/x"], "at least two builds, and --command prints 1"),
         (["--command", "echo c1", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
     ],
 )

@@ -237,8 +237,7 @@ def test_a_change_that_cannot_be_verified_is_reported_as_such(fault: str) -> Non
 
 
 def test_the_report_names_neighbours_causes_and_effort() -> None:
-    """All that one needs to look further. No change is said, too."""
-    assert "no change" in text_of(measurer_of([1000, 1000, 1000]))
+    """All that one needs to look further."""
     shown = text_of(measurer_of([1000, 1000, None, 1500, 1500]))
 
     assert "1,000 → 1,500  +500, +50.00%  verified" in shown
@@ -248,6 +247,13 @@ def test_the_report_names_neighbours_causes_and_effort() -> None:
     assert "+500 at::slow (new)" in shown
     assert "broken: b2: b2 cannot import torch" in shown
     assert "5 builds · 4 measured · 1 broken · 6 measurements · 0 taken from the store" in shown
+
+
+def test_no_change_is_said_with_the_counts_of_both_ends() -> None:
+    """Builds that do not work are none."""
+    shown = text_of(measurer_of([None, 1000, 1000, 1001]))
+
+    assert "no change between b1 (1,000) and b3 (1,001)" in shown
 
 
 def test_json_and_csv_have_the_changes_and_the_effort() -> None:
