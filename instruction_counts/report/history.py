@@ -42,6 +42,8 @@ FORMAT_VERSION = 1
 
 MOST_PLOTS = 8
 """So many cases are plotted; of more, each has a line."""
+_NAMED = 3
+"""So many outliers are named."""
 _CHANGED = "files of the build changed during the run"
 
 StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]]
@@ -108,6 +110,11 @@ def _plot_lines(series: Series, said: StepTexts) -> Iterator[Line]:
         days = f"{plural(len(points), 'count')}, {first_day} to {last_day}"
         yield Line(days, Role.DIM, plots.levels_margin(counts, segment.outliers))
         yield from _steps(segment, said)
+        outliers = [(points[place], counts[place]) for place in sorted(segment.outliers)]
+        if outliers:
+            named = (f"{_run_of(point)} ({count:,})" for point, count in outliers[:_NAMED])
+            more = f" and {len(outliers) - _NAMED} more" if len(outliers) > _NAMED else ""
+            yield Line(f"outliers: {'; '.join(named)}{more}", Role.DIM, 2)
     if not series.segments:
         yield Line("never counted", indent=2)
     for point in _counted(series):

@@ -71,8 +71,16 @@ def test_the_plot_fits_eighty_columns(counts: list[int | None]) -> None:
             [*(point(1000) for _ in range(3)), *(point(2000, fingerprint=OTHER) for _ in range(3))],
             "also differs: Python 3.11.7 → 3.13.0",
         ),
+        # Of other builds, they are as exact as every count: one wants to know which.
+        (
+            [*[point(1000)] * 3, point(1500, build="b4"), *[point(1000)] * 3],
+            "outliers: run 4, b4 (1,500)",
+        ),
     ],
-    ids=["the next build will tell", "a segment", "not counted", "only timed", "another cause"],
+    ids=[
+        *("the next build will tell", "a segment", "not counted", "only timed", "another cause"),
+        "outliers",
+    ],
 )
 def test_what_makes_a_step_doubtful_is_said(points: list[StoredCount], said: str) -> None:
     """With the reason."""
