@@ -153,16 +153,17 @@ def case_tests(gate: Gate) -> tuple[CaseTest, ...]:
     what passed.
     """
     skipped = gate.comparison.skipped_by_budget.items()
-    nothing = CaseTest(PROGRAM, "comparison", error="nothing was compared")
+    nothing = CaseTest(PROGRAM, "comparison", "error", "nothing was compared")
     return (
         *(_test(finding, gate) for finding in gate.findings),
-        *(_named(key, skipped=f"time budget of {budget}") for key, budget in skipped),
+        *(_named(key, "skipped", f"time budget of {budget}") for key, budget in skipped),
         *(() if gate.compares else (nothing,)),
     )
 
 
-def _named(key: CaseKey, **fields: Any) -> CaseTest:
-    return CaseTest(".".join([PROGRAM, *key.label[:-1]]), key.title, **fields)
+def _named(key: CaseKey, outcome: str = "", message: str = "", details: str = "") -> CaseTest:
+    suite = ".".join([PROGRAM, *key.label[:-1]])
+    return CaseTest(suite, key.title, outcome, message, details)
 
 
 def _test(finding: Finding, gate: Gate) -> CaseTest:
@@ -171,12 +172,12 @@ def _test(finding: Finding, gate: Gate) -> CaseTest:
     figures = f"{base:,} → {new:,} ({change:+,}): " if change is not None else ""
     said = f"{figures}{finding.why}" if finding.why else ""
     if difference.verdict is Verdict.FAILED:
-        return _named(key, error=report.reason_of(difference))
+        return _named(key, "error", report.reason_of(difference))
     if finding.level is Level.FAILS and gate.enforced:
-        return _named(key, failure=said, details="\n".join(causes.texts(difference.causes)))
+        return _named(key, "failure", said, "\n".join(causes.texts(difference.causes)))
     if finding.level is Level.UNGUARDED:
         is_skipped = difference.reason is Reason.SKIPPED
-        return _named(key, skipped=report.reason_of(difference) if is_skipped else finding.why)
+        return _named(key, "skipped", report.reason_of(difference) if is_skipped else finding.why)
     return _named(key, details=said)
 
 

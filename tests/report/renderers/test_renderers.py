@@ -69,9 +69,9 @@ DOCUMENT = Document(
     next_command="explain last nn/Linear",
     data={"tally": {"worse": 3}, "bound": float("inf"), "kinds": (Fraction(1, 2), Role.BAD)},
     tests=(
-        CaseTest("ic.nn", "nn/Linear", failure="above its limit", details="+212 add"),
-        CaseTest("ic.nn", "nn/Sequential", error="ValueError"),
-        CaseTest("ic.nn", "nn/Tanh", skipped="no budget"),
+        CaseTest("ic.nn", "nn/Linear", "failure", "above its limit", "+212 add"),
+        CaseTest("ic.nn", "nn/Sequential", "error", "ValueError"),
+        CaseTest("ic.nn", "nn/Tanh", "skipped", "no budget"),
         CaseTest("ic.nn", "nn/ReLU", details="within its limit"),
     ),
 )
