@@ -1,6 +1,5 @@
 """What limits make of a comparison, and what baselines hold, as documents."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -98,12 +97,10 @@ def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
         for finding in gate.findings:
             difference = finding.difference
             if group in {finding.level, difference.verdict}:
-                is_said = finding.why in {"", difference.reason.value}
-                own = () if is_said else (finding.why,)
-                causes_of_it = report.why(difference, shared, models)
+                own = "" if finding.why == difference.reason.value else finding.why
+                parts = report.why(difference, shared, models)
                 # A row has room for a few words: of what fails, its cause says more than its limit.
-                parts = (causes_of_it, own) if group is Level.FAILS else (own, causes_of_it)
-                said.append((difference, tuple(itertools.chain(*parts))))
+                said.append((difference, [*parts, own] if group is Level.FAILS else [own, *parts]))
         if said:
             name = group.name.lower()
             folded, sure = group is not Level.FAILS, report.how_sure(case for case, _ in said)
