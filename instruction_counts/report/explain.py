@@ -142,9 +142,8 @@ def _answer(explained: Explained) -> Iterator[Line]:
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
     if _is_pair(explained):
         yield from map(Line, _doubts_of_pair(explained))
-    for side, outcome, found in zip(
-        explained.sides, _outcomes(explained), _counts(explained), strict=True
-    ):
+    for side, found in zip(explained.sides, _counts(explained), strict=True):
+        outcome = side.records[explained.key].outcome
         if outcome.executed is None and wanted & {"python", "operator"}:
             yield Line(f"Python functions and operators were not stored for {side.title}.")
         if not found.exact:
