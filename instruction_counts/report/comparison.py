@@ -230,7 +230,7 @@ def cases_table(
     name: str,
     title: str,
     role: Role,
-    cases: Iterable[tuple[Difference, tuple[str, ...]]],
+    cases: Iterable[tuple[Difference, Iterable[str]]],
     remark: str = "",
     *,
     folded: bool = False,
@@ -272,29 +272,28 @@ def _count(count: int | None, record: Record | None) -> Cell:
     return attrs.evolve(count_cell(record.outcome.instructions), value=count)
 
 
-def why(difference: Difference, shared: SharedCauses, models: Models) -> tuple[str, ...]:
+def why(difference: Difference, shared: SharedCauses, models: Models) -> Iterator[str]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
-    parts, effect = [*_said_of_times_in_turns(difference)], difference.effect
-    parts += _said_of_cycles(difference)
-    is_code = difference.reason in _OTHER_CODE
+    yield from _said_of_times_in_turns(difference)
+    yield from _said_of_cycles(difference)
     # The first cause names the code that differs.
-    is_said = is_code and difference.verified and bool(difference.causes)
+    is_said = difference.reason in _OTHER_CODE and difference.verified and difference.causes
     if difference.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE}:
-        parts.append(reason_of(difference))
+        yield reason_of(difference)
     elif difference.reason not in _SAID_BY_THE_TABLE and not is_said:
+        effect = difference.effect
         amount = f" ({effect:+,})" if effect and effect != difference.change else ""
-        parts.append(f"{difference.reason.value}{amount}")
+        yield f"{difference.reason.value}{amount}"
     if difference.output is not None and difference.output.differs:
-        parts.append(f"output: {difference.output.text}")
-    parts += causes.of_case(difference, shared)
+        yield f"output: {difference.output.text}"
+    yield from causes.of_case(difference, shared)
     for change in difference.metrics:
         before, after = (change.metric.text(amount) for amount in (change.base, change.new))
-        parts.append(f"{change.metric.title}: {before} → {after} ({change.verdict})")
-    parts += models.impacts(difference.base, difference.change)
+        yield f"{change.metric.title}: {before} → {after} ({change.verdict})"
+    yield from models.impacts(difference.base, difference.change)
     if (time := difference.time) and time.verdict is None and time.significant:
         seconds = f"{duration(time.base_s)} → {duration(time.new_s)}"
-        parts.append(f"time {seconds} ({relative(time.relative)})")
-    return tuple(parts)
+        yield f"time {seconds} ({relative(time.relative)})"
 
 
 def _said_of_times_in_turns(difference: Difference) -> Iterator[str]:

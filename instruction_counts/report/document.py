@@ -248,11 +248,10 @@ class CaseTest:
 
     suite: str
     name: str
-    failure: str = ""
-    """Why it fails; empty where it passes."""
-    error: str = ""
-    """Why there is no result; empty where there is one."""
-    skipped: str = ""
+    outcome: str = ""
+    """``failure``, ``error`` or ``skipped``; empty where it passes."""
+    message: str = ""
+    """Why it does not pass."""
     details: str = ""
     """Text below the message; of a case that passes, what it printed."""
 

@@ -16,6 +16,7 @@ from instruction_counts.analysis.attribution.causes import (
     top_causes,
 )
 from instruction_counts.analysis.attribution.functions import (
+    CallerChange,
     FunctionChange,
     FunctionDifference,
     FunctionKey,
@@ -141,9 +142,8 @@ def _answer(explained: Explained) -> Iterator[Line]:
 def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
     if _is_pair(explained):
         yield from map(Line, _doubts_of_pair(explained))
-    for side, outcome, found in zip(
-        explained.sides, _outcomes(explained), _counts(explained), strict=True
-    ):
+    for side, found in zip(explained.sides, _counts(explained), strict=True):
+        outcome = side.records[explained.key].outcome
         if outcome.executed is None and wanted & {"python", "operator"}:
             yield Line(f"Python functions and operators were not stored for {side.title}.")
         if not found.exact:
@@ -204,9 +204,17 @@ def _table(
     items: Sequence[_Item],
     more: Sequence[str] = (),
     shown_rows: int | None = SHOWN,
-) -> Table:
-    """Rows with base, new and change, or with one amount and its share; their sums come last."""
+    every: int | None = None,
+) -> Section:
+    """Rows with base, new and change, or with one amount and its share; their sums come last.
+
+    Where items are those of ``every`` one that changed, it says how many; a line if none did.
+    """
     is_pair = _is_pair(explained)
+    if every is not None and not items:
+        return Block("", [f"{title}: {f'none of {every:,} changed' if every else 'none'}"])
+    if every is not None and is_pair:
+        title += f", {len(items):,} of {every:,} changed"
     base, new = (sum(getattr(item, side) or 0 for item in items) for side in _SIDES)
     columns = [Column(unit, unit, Unit.COUNT), Column("share", "share", Unit.SHARE)]
     if is_pair:
@@ -284,11 +292,7 @@ def _changed(explained: Explained, kind: CauseKind, name: str, heading: str) -> 
             base, new = (round(amount or 0) or None for amount in (cause.base, cause.new))
             remark = "edited" if cause.edited else ""
             items.append(_Item(title(cause), base, new, remark=remark))
-    if not items:
-        yield Block("", [f"{heading}: {f'none of {len(every):,} changed' if every else 'none'}"])
-        return
-    many = f", {len(items):,} of {len(every):,} changed" if _is_pair(explained) else ""
-    yield _table(explained, name, f"{heading}{many}", kind.unit.value, items)
+    yield _table(explained, name, heading, kind.unit.value, items, every=len(every))
 
 
 def _shares(
@@ -311,7 +315,7 @@ def _functions(explained: Explained) -> Iterator[Section]:
     largest = [change.key for change in difference.functions[:SHOWN] if change.delta]
     called = [(key, difference.callers(key)) for key in largest if _is_pair(explained)]
     for key, callers in [pair for pair in called if pair[1]][:_EXPLAINED_CALLERS]:
-        items = [_item(amounts[0].caller, *amounts) for amounts in _rounded(callers)]
+        items = [_item(explained, *amounts) for amounts in _rounded(callers)]
         heading = f"callers of {short(key.name, _LONGEST_NAME)}, inclusive"
         yield _table(explained, "callers", heading, "", items, _FUNCTION_COLUMNS, _CALLERS)
 
@@ -327,31 +331,17 @@ def _by_function(
     explained: Explained, found: FunctionDifference, name: str, heading: str, unit: str
 ) -> Iterator[Section]:
     """A table of what functions cost, or of those that changed; a line where none did."""
-    is_pair, every = _is_pair(explained), len(found.functions)
-    items = [
-        _item(change.key, change, base, new, is_pair=is_pair)
-        for change, base, new in _rounded(found.functions)
-        if (base or 0) != (new or 0)
-    ]
-    if is_pair and not items:
-        yield Block("", [f"{heading}: none of {every:,} changed"])
-        return
-    items.sort(key=lambda item: -abs(item.change))
-    heading += f", {len(items):,} of {every:,} changed" if is_pair else f" ({len(items):,})"
-    yield _table(explained, name, heading, unit, items, _FUNCTION_COLUMNS)
+    every = [_item(explained, *amounts) for amounts in _rounded(found.functions)]
+    items = sorted((one for one in every if one.change), key=lambda item: -abs(item.change))
+    heading += "" if _is_pair(explained) else f" ({len(items):,})"
+    yield _table(explained, name, heading, unit, items, _FUNCTION_COLUMNS, every=len(every))
 
 
-def _item(
-    key: FunctionKey,
-    change: FunctionChange,
-    base: int | None,
-    new: int | None,
-    *,
-    is_pair: bool = True,
-) -> _Item:
-    """A function with its calls on both sides; once where that is the same."""
-    calls = dict.fromkeys((change.base_calls, change.new_calls) if is_pair else (change.new_calls,))
-    known = ["?" if number is None else shown(number) for number in calls]
+def _item(explained: Explained, change: FunctionChange, base: int | None, new: int | None) -> _Item:
+    """A function, or who calls it, with the calls on both sides; once where that is the same."""
+    key = change.caller if isinstance(change, CallerChange) else change.key
+    calls = [change.base_calls, change.new_calls][-len(explained.sides) :]
+    known = ["?" if number is None else shown(number) for number in dict.fromkeys(calls)]
     text = "" if known == ["?"] else " → ".join(known)
     return _Item(short(key.name, _LONGEST_NAME), base, new, (text, key.layer.value))
 

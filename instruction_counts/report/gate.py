@@ -1,6 +1,5 @@
 """What limits make of a comparison, and what baselines hold, as documents."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -98,12 +97,10 @@ def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
         for finding in gate.findings:
             difference = finding.difference
             if group in {finding.level, difference.verdict}:
-                is_said = finding.why in {"", difference.reason.value}
-                own = () if is_said else (finding.why,)
-                causes_of_it = report.why(difference, shared, models)
+                own = "" if finding.why == difference.reason.value else finding.why
+                parts = report.why(difference, shared, models)
                 # A row has room for a few words: of what fails, its cause says more than its limit.
-                parts = (causes_of_it, own) if group is Level.FAILS else (own, causes_of_it)
-                said.append((difference, tuple(itertools.chain(*parts))))
+                said.append((difference, [*parts, own] if group is Level.FAILS else [own, *parts]))
         if said:
             name = group.name.lower()
             folded, sure = group is not Level.FAILS, report.how_sure(case for case, _ in said)
@@ -153,16 +150,17 @@ def case_tests(gate: Gate) -> tuple[CaseTest, ...]:
     what passed.
     """
     skipped = gate.comparison.skipped_by_budget.items()
-    nothing = CaseTest(PROGRAM, "comparison", error="nothing was compared")
+    nothing = CaseTest(PROGRAM, "comparison", "error", "nothing was compared")
     return (
         *(_test(finding, gate) for finding in gate.findings),
-        *(_named(key, skipped=f"time budget of {budget}") for key, budget in skipped),
+        *(_named(key, "skipped", f"time budget of {budget}") for key, budget in skipped),
         *(() if gate.compares else (nothing,)),
     )
 
 
-def _named(key: CaseKey, **fields: Any) -> CaseTest:
-    return CaseTest(".".join([PROGRAM, *key.label[:-1]]), key.title, **fields)
+def _named(key: CaseKey, outcome: str = "", message: str = "", details: str = "") -> CaseTest:
+    suite = ".".join([PROGRAM, *key.label[:-1]])
+    return CaseTest(suite, key.title, outcome, message, details)
 
 
 def _test(finding: Finding, gate: Gate) -> CaseTest:
@@ -171,12 +169,12 @@ def _test(finding: Finding, gate: Gate) -> CaseTest:
     figures = f"{base:,} → {new:,} ({change:+,}): " if change is not None else ""
     said = f"{figures}{finding.why}" if finding.why else ""
     if difference.verdict is Verdict.FAILED:
-        return _named(key, error=report.reason_of(difference))
+        return _named(key, "error", report.reason_of(difference))
     if finding.level is Level.FAILS and gate.enforced:
-        return _named(key, failure=said, details="\n".join(causes.texts(difference.causes)))
+        return _named(key, "failure", said, "\n".join(causes.texts(difference.causes)))
     if finding.level is Level.UNGUARDED:
         is_skipped = difference.reason is Reason.SKIPPED
-        return _named(key, skipped=report.reason_of(difference) if is_skipped else finding.why)
+        return _named(key, "skipped", report.reason_of(difference) if is_skipped else finding.why)
     return _named(key, details=said)
 
 

@@ -382,19 +382,16 @@ def _both(page: str, made_of: str, document: Callable[[], Document]) -> Iterator
 def _summary_of(make: Callable[[], Document]) -> Values:
     """What the overview and the pages of cases say of a comparison."""
     document = make()
-    shared = [  # but for the row that sums up the other ones, and has no letter
-        attrs.evolve(table, rows=[row for row in table.rows if row.key])
-        for table in document.tables
-        if table.name == "causes"
-    ]
+    tables = (table for table in document.tables if table.name == "causes")
+    # The row that sums up the other ones has no letter.
+    shared = [row.cells[-1].value for table in tables for row in table.rows if row.key]
     changed = [case for case in document.data["cases"] if case["change"]]
     reported = (case for case in changed if case["verdict"] in {"worse", "better"})
     of_cases = (cause for case in reported for cause in case["causes"])
-    causes = shared[0].column("cause") if shared else of_cases
     return {
         "tally": document.data["tally"],
         "mean_change": document.data["mean_change"],
-        "causes": list(dict.fromkeys(causes))[:_CAUSES],
+        "causes": list(dict.fromkeys(shared or of_cases))[:_CAUSES],
         "said": {_case_page(case): case["causes"] for case in changed},
     }
 

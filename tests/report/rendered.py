@@ -9,9 +9,14 @@ from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import renderer_named, terminal
 
 
-def screen(document: Document) -> list[str]:
+def screen(document: Document, limit: int | None = None) -> list[str]:
     """What a terminal of 80 columns shows."""
-    return terminal.render(document, 80, None).splitlines()
+    return terminal.render(document, 80, limit).splitlines()
+
+
+def words(document: Document, limit: int | None = None) -> str:
+    """The same in one line, with single spaces."""
+    return " ".join(" ".join(screen(document, limit)).split())
 
 
 def as_csv(document: Document) -> list[dict[str, str]]:

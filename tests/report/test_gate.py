@@ -1,6 +1,7 @@
 """What limits make of a comparison, as a document; baselines and their problems likewise."""
 
 import attrs
+import pytest
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.causes import Cause, CauseKind
@@ -9,7 +10,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.limits import FailOn, Gate, Limits, Rule, apply_limits
 from instruction_counts.report import gate as report
-from instruction_counts.report.document import Document, Role
+from instruction_counts.report.document import Role
 from tests.builders import comparison, counted, cpp, difference, key, side
 from tests.report.rendered import screen
 
@@ -30,17 +31,14 @@ VERDICT = (
     "FAILS: 2 of 9 cases fail the limits; 1 at the edge of a hard limit; "
     "1 above a soft limit; 1 not guarded"
 )
-NOT_ENFORCED = "PASSES: 9 cases; 2 over the limit (not enforced)"
+NOT_ENFORCED = VERDICT.replace(
+    "FAILS: 2 of 9 cases fail the limits", "PASSES: 9 cases; 2 over the limit (not enforced)"
+)
 
 
 def gate(fail_on: FailOn = FailOn.REGRESSION) -> Gate:
     """All kinds of findings."""
     return apply_limits(comparison(*CASES), LIMITS, fail_on)
-
-
-def check(*cases: Difference, limits: Limits | None = None) -> Document:
-    """The check of these cases."""
-    return report.check_document(apply_limits(comparison(*cases), limits))
 
 
 def test_what_fails_comes_first_and_the_largest_of_it() -> None:
@@ -61,9 +59,9 @@ def test_what_fails_comes_first_and_the_largest_of_it() -> None:
 def test_a_case_is_reported_with_its_limit_and_its_causes() -> None:
     """Where the functions of both sides are not known, layers are named."""
     causes = (Cause(CauseKind.LAYER, "kernels", 1000, 1200),)
-    found = check(attrs.evolve(CASES[3], causes=causes), limits=LIMITS)
+    found = apply_limits(comparison(attrs.evolve(CASES[3], causes=causes)), LIMITS)
 
-    *_, title, row, why, _, note = screen(found)
+    *_, title, row, why, _, note = screen(report.check_document(found))
     assert [
         "FAILS  not verified   base    new  change        %",
         "  fails · C++        1,000  1,200    +200  +20.00%",
@@ -72,42 +70,38 @@ def test_a_case_is_reported_with_its_limit_and_its_causes() -> None:
     assert note.startswith("Not verified: a difference may be noise. To verify, check the build: ")
 
 
-def test_the_verdict_is_one_line() -> None:
-    """With how many of what."""
-    not_enforced = VERDICT.replace("FAILS: 2 of 9 cases fail the limits", NOT_ENFORCED)
-
-    assert [VERDICT, not_enforced, "PASSES: 1 case"] == [
-        document.answer[0].text
-        for document in (
-            report.check_document(gate()),
-            report.check_document(gate(FailOn.NEVER)),
-            check(CASES[7]),
-        )
-    ]
-
-
-def test_a_check_of_which_cases_failed_does_not_read_as_one_that_passes() -> None:
-    """Below a comparison likewise; files say that no limit is exceeded, and that cases failed."""
-    found = apply_limits(comparison(CASES[7], BROKEN))
+@pytest.mark.parametrize(
+    ("found", "verdict", "is_bad", "has_failed_cases"),
+    [
+        (gate(), VERDICT, True, False),
+        (gate(FailOn.NEVER), NOT_ENFORCED, False, False),
+        (apply_limits(comparison(CASES[7])), "PASSES: 1 case", False, False),
+        # It does not read as a check that passes.
+        (apply_limits(comparison(CASES[7], BROKEN)), "INCOMPLETE: 2 cases; 1 failed", True, True),
+    ],
+)
+def test_the_verdict_is_one_line(
+    found: Gate, verdict: str, *, is_bad: bool, has_failed_cases: bool
+) -> None:
+    """With how many of what; below a comparison likewise. Files say which of both it is."""
     document, below = report.check_document(found), report.limits_block(found)
+    line, role = document.answer[0], Role.BAD if is_bad else Role.STRONG
 
-    assert "INCOMPLETE: 2 cases; 1 failed" == document.answer[0].text == below.title
-    assert [Role.BAD] * 2 == [document.answer[0].role, below.role]
-    assert [False, True] == [document.data[name] for name in ("fails", "has_failed_cases")]
+    assert (verdict, role) == (line.text, line.role) == (below.title, below.role)
+    assert has_failed_cases is document.data["has_failed_cases"]
+    assert (is_bad and not has_failed_cases) is document.data["fails"]
 
 
 def test_a_comparison_gets_a_line_for_each_case_that_is_over_a_limit() -> None:
     """Its counts and causes stand above."""
     edge = "above the hard limit of 100 instructions, but by no more than 10 instructions"
-    block = report.limits_block(gate())
 
-    assert VERDICT == block.title
     assert [
         "fails: fails · C++: above the hard limit of 100 instructions",
         "fails: fails more · C++: above the hard limit of 100 instructions",
         f"at the edge: edge · C++: {edge}",
         "above its soft limit: soft · C++: above the soft limit of 20 instructions",
-    ] == [line.text for line in block.lines]
+    ] == [line.text for line in report.limits_block(gate()).lines]
 
 
 def test_failures_are_what_exceeds_a_hard_limit() -> None:
@@ -115,10 +109,9 @@ def test_failures_are_what_exceeds_a_hard_limit() -> None:
 
     Where nothing is enforced, the check passes, and so do its tests.
     """
-    kinds = ("failure", "error", "skipped", "details")
     enforced, not_enforced = (
         [
-            (test.name.partition(" · ")[0], next((k for k in kinds if getattr(test, k)), ""))
+            (test.name.partition(" · ")[0], test.outcome or (test.details and "details"))
             for test in report.case_tests(apply_limits(comparison(*CASES, BROKEN), LIMITS, fail_on))
         ]
         for fail_on in (FailOn.REGRESSION, FailOn.NEVER)
@@ -147,10 +140,10 @@ def test_a_failure_says_what_changed_and_where() -> None:
     nothing = attrs.evolve(comparison(), skipped_by_budget={key("a", "b"): "60 s"})
     skipped, empty = report.case_tests(apply_limits(nothing))
 
-    assert "1,000 → 2,000 (+1,000): above the hard limit of 100 instructions" == test.failure
+    assert "1,000 → 2,000 (+1,000): above the hard limit of 100 instructions" == test.message
     assert "+9 <kernels>" == test.details
-    assert ("instruction-counts.a", "time budget of 60 s") == (skipped.suite, skipped.skipped)
-    assert "nothing was compared" == empty.error
+    assert ("instruction-counts.a", "time budget of 60 s") == (skipped.suite, skipped.message)
+    assert ("error", "nothing was compared") == (empty.outcome, empty.message)
 
 
 def test_what_is_learnt_of_noise_is_reported_too() -> None:

@@ -1,6 +1,7 @@
 """What was measured, as people and programs read it: runs, and statements beside each other."""
 
 import attrs
+import pytest
 
 from instruction_counts.analysis.verdicts.comparison import beside
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
@@ -20,7 +21,7 @@ from instruction_counts.report.document import ChartKind, Document
 from instruction_counts.report.renderers import csv, markdown
 from tests.builders import costs_of, counted
 from tests.fakes import OK, failed, make_record, make_run
-from tests.report.rendered import as_json, screen
+from tests.report.rendered import as_json, screen, words
 
 
 def shown(run: Run) -> list[str]:
@@ -60,26 +61,31 @@ failed  MatMul · Python: ValueError: bad   (stmt line 1: x + y)
     )
 
 
-def test_what_was_not_measured_has_no_column_and_is_not_explained() -> None:
-    """Neither times without any, nor counts."""
-    outcomes = attrs.evolve(OK, times=None), Outcome(Status.OK, times=OK.times)
-    untimed, uncounted = (shown(make_run(make_record("a", outcome=found))) for found in outcomes)
+CYCLES = EstimatedCycles("a", (1900, 2000, 2100))
 
-    assert [["Python"], ["instr"]] == [line.split() for line in untimed[2:4]]
-    assert [["Python"], ["time"]] == [line.split() for line in uncounted[2:4]]
-    assert "Instructions per iteration (~: inexact)" == untimed[-2]
-    assert "Median time ± interquartile range" == uncounted[-2]
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (
+            attrs.evolve(OK, times=None),
+            "Python instr a 8,899 Instructions per iteration (~: inexact) 1",
+        ),
+        (
+            Outcome(Status.OK, times=OK.times),
+            "Python time a 2.2 us ±7% Median time ± interquartile range 1",
+        ),
+        # They differ between layouts of memory: beside them stands half their range.
+        (
+            counted(1000, cycles=CYCLES, metrics={"cycles": 2000}),
+            "instr est. cycles a 1,000 2,000 ±5% Instructions",
+        ),
+    ],
+)
+def test_what_was_measured_has_a_column_and_is_explained(outcome: Outcome, expected: str) -> None:
+    """Nothing else has."""
+    assert expected in words(report.run_document(make_run(make_record("a", outcome=outcome))))
     assert "No case was measured." == shown(make_run())[-1]
-
-
-def test_estimated_cycles_have_a_column_with_half_their_range() -> None:
-    """They differ between layouts of memory, and are never exact."""
-    cycles = EstimatedCycles("a", (1900, 2000, 2100))
-    outcome = counted(1000, cycles=cycles, metrics={"cycles": 2000})
-    text = " ".join(" ".join(shown(make_run(make_record("add", outcome=outcome)))).split())
-
-    assert "instr est. cycles" in text
-    assert "1,000 2,000 ±5%" in text
 
 
 def test_each_case_has_a_row() -> None:

@@ -41,9 +41,8 @@ def renderer_of(file: str, having: Collection[str] = ()) -> Renderer | None:
     """The renderer that the name of a file asks for; None where none of ``having`` does."""
     plain = file.removesuffix(".gz")
     suffixes = {suffix: known for known in renderers(having) for suffix in known.suffixes}
-    longest_first = sorted(suffixes, key=len, reverse=True)
-    fitting = (end for end in longest_first if plain.endswith(end) and plain != end)
-    return suffixes.get(next(fitting, ""))
+    fitting = (end for end in suffixes if plain.endswith(end) and plain != end)
+    return suffixes.get(max(fitting, key=len, default=""))
 
 
 def renderer_for(file: str, having: Collection[str] = (), named: str = "") -> Renderer:

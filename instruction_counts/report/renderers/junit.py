@@ -1,6 +1,7 @@
 """Documents as JUnit XML, which CI systems show test by test."""
 
 import re
+from collections import Counter
 from xml.etree import ElementTree as ET
 
 from instruction_counts.report.document import CaseTest, Document, Role
@@ -13,13 +14,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def render(document: Document) -> str:
     """One test case for each test of the document: failed, in error, skipped, or passed."""
     tests = document.tests or ()
+    outcomes = Counter(test.outcome for test in tests)
     suite = ET.Element(
         "testsuite",
         name=PROGRAM,
         tests=str(len(tests)),
-        failures=str(sum(bool(test.failure) for test in tests)),
-        errors=str(sum(bool(test.error) for test in tests)),
-        skipped=str(sum(bool(test.skipped) for test in tests)),
+        failures=str(outcomes["failure"]),
+        errors=str(outcomes["error"]),
+        skipped=str(outcomes["skipped"]),
         time="0",
     )
     suite.extend(map(_case, tests))
@@ -36,12 +38,10 @@ def render(document: Document) -> str:
 def _case(test: CaseTest) -> ET.Element:
     named = {"classname": _clean(test.suite), "name": _clean(test.name)}
     element = ET.Element("testcase", named, time="0")
-    found = {"failure": test.failure, "error": test.error, "skipped": test.skipped}
-    for tag, message in found.items():
-        if message:
-            child = ET.SubElement(element, tag, message=_clean(message))
-            child.text = _clean(test.details) or None
-    if test.details and not any(found.values()):
+    if test.outcome:
+        child = ET.SubElement(element, test.outcome, message=_clean(test.message))
+        child.text = _clean(test.details) or None
+    elif test.details:
         ET.SubElement(element, "system-out").text = _clean(test.details)
     return element
 

@@ -104,12 +104,11 @@ def _table(table: Table, width: int, limit: int | None) -> Iterator[Text]:
     # It stands in place of the first heading where that is free and there is room.
     leads = not table.columns[0].heading and not any(column.group for column in table.columns)
     spare = width - sum(widths) - _GAP * (len(widths) - 1)
-    if leads and cell_len(title) <= widths[0] + spare:
-        widths[0] = max(widths[0], cell_len(title))
-        yield from _headings(table, widths, title)
-    else:
+    if not leads or cell_len(title) > widths[0] + spare:
         yield from _titled(title, table.role, width)
-        yield from _headings(table, widths, "")
+        title = ""
+    widths[0] = max(widths[0], cell_len(title))
+    yield from _headings(table, widths, title)
     ends = _ends(table, rows, width - sum(widths) - _GAP * len(widths))
     for row, cells, end in zip(rows, texts, ends, strict=True):
         yield from _row(row, cells, table.columns, widths, end)
@@ -179,8 +178,7 @@ def _row(
     row: Row, texts: list[str], columns: Sequence[Column], widths: Sequence[int], end: Text
 ) -> Iterator[Text]:
     """A row; a name that is too long stands alone above its figures, so that it can be copied."""
-    roles = [row.role if cell.role is Role.PLAIN else cell.role for cell in row.cells]
-    styles = [_STYLES[role] for role in roles]
+    styles = [_STYLES[row.role if cell.role is Role.PLAIN else cell.role] for cell in row.cells]
     first, *others = texts
     if cell_len(first) > widths[0] and any(others):
         yield Text(first, style=styles[0])

@@ -78,6 +78,6 @@ def document(text: str = "mm") -> Document:
         ),
         notes=[text],
         next_command=f"explain last {text}",
-        tests=(CaseTest(text, text, failure=text), CaseTest(text, text, details=text)),
+        tests=(CaseTest(text, text, "failure", text), CaseTest(text, text, details=text)),
         profiles=profiles("main", text, "gemm", "malloc"),
     )

@@ -1,6 +1,5 @@
 """One document in every form, as short literal texts."""
 
-import json
 import re
 from fractions import Fraction
 from typing import Any
@@ -26,7 +25,7 @@ from instruction_counts.report.document import (
 )
 from instruction_counts.report.renderers import markdown, renderer_named, renderer_of, terminal
 from instruction_counts.report.visible import visible, visible_line
-from tests.report.rendered import as_csv
+from tests.report.rendered import as_csv, as_json
 from tests.report.renderers.pages import document
 
 COLUMNS = (
@@ -70,9 +69,9 @@ DOCUMENT = Document(
     next_command="explain last nn/Linear",
     data={"tally": {"worse": 3}, "bound": float("inf"), "kinds": (Fraction(1, 2), Role.BAD)},
     tests=(
-        CaseTest("ic.nn", "nn/Linear", failure="above its limit", details="+212 add"),
-        CaseTest("ic.nn", "nn/Sequential", error="ValueError"),
-        CaseTest("ic.nn", "nn/Tanh", skipped="no budget"),
+        CaseTest("ic.nn", "nn/Linear", "failure", "above its limit", "+212 add"),
+        CaseTest("ic.nn", "nn/Sequential", "error", "ValueError"),
+        CaseTest("ic.nn", "nn/Tanh", "skipped", "no budget"),
         CaseTest("ic.nn", "nn/ReLU", details="within its limit"),
     ),
 )
@@ -149,10 +148,7 @@ def test_markdown_is_no_longer_than_a_comment(longest: int, name: str) -> None:
 
 def test_json_is_the_data_or_the_tables_by_their_keys() -> None:
     """What has no bound is null, for JSON does not know it."""
-    data, tables = (
-        json.loads(str(renderer_named("json").render(document)))
-        for document in (DOCUMENT, attrs.evolve(DOCUMENT, data=None))
-    )
+    data, tables = map(as_json, (DOCUMENT, attrs.evolve(DOCUMENT, data=None)))
 
     assert {"tally": {"worse": 3}, "bound": None, "kinds": [0.5, "bad"]} == data
     assert {"fact": "torch", "base": "2.12.1", "new": "2.13.0+cpu"} == tables["facts"][0]
@@ -310,8 +306,6 @@ def test_junit_is_a_document_whatever_is_in_it(text: str) -> None:
 @given(TEXTS)
 def test_csv_and_json_give_texts_back_as_they_are(text: str) -> None:
     """A cell is a cell, whatever it holds; JSON is plain ASCII."""
-    as_json = str(renderer_named("json").render(document(text)))
-
     assert ["Add", text, "Mul"] == [cells["case"] for cells in as_csv(document(text))]
-    assert as_json.isascii()
-    assert text == json.loads(as_json)["worse"][1]["case"]
+    assert text == as_json(document(text))["worse"][1]["case"]
+    assert str(renderer_named("json").render(document(text))).isascii()

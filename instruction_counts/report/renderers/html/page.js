@@ -138,32 +138,27 @@
     const parents = nodes.parent.map((parent) => (parent < 0 ? "" : String(parent)));
     const count = (value) => value.toLocaleString("en");
     const signed = (value) => (value > 0 ? "+" : "") + count(value);
+    const changes = nodes.new.map((now, at) => now - nodes.base[at]);
     const said = nodes.name.map((name, at) => {
       const [base, now] = [nodes.base[at], nodes.new[at]];
-      const both = base === now ? count(now) : `${count(base)} → ${count(now)} (${signed(now - base)})`;
+      const both = base === now ? count(now) : `${count(base)} → ${count(now)} (${signed(changes[at])})`;
       const mark = base === 0 && now > 0 ? "  new" : now === 0 && base > 0 ? "  gone" : "";
       return `${name}  ${both}${mark}${nodes.place[at] ? `  ${nodes.place[at]}` : ""}`;
     });
     // Of the change, a node is as wide as what changed in it and below it.
-    const own = (values, at, below) => values[at] - below[at];
-    const below = { base: new Array(number).fill(0), new: new Array(number).fill(0) };
-    for (let at = number - 1; at > 0; at--) {
-      below.base[nodes.parent[at]] += nodes.base[at];
-      below.new[nodes.parent[at]] += nodes.new[at];
-    }
-    const moved = nodes.name.map((_, at) =>
-      Math.abs(own(nodes.new, at, below.new) - own(nodes.base, at, below.base)));
+    const own = [...changes];
+    for (let at = number - 1; at > 0; at--) own[nodes.parent[at]] -= changes[at];
+    const moved = own.map(Math.abs);
     for (let at = number - 1; at > 0; at--) moved[nodes.parent[at]] += moved[at];
     const widths = { base: nodes.base, new: nodes.new, difference: moved };
-    const largest = Math.max(1, ...nodes.name.slice(1).map((_, at) =>
-      Math.abs(nodes.new[at + 1] - nodes.base[at + 1])));
+    const largest = Math.max(1, ...changes.slice(1).map(Math.abs));
     const mix = (share, to) => {
       const from = dark.matches ? [52, 62, 70] : [228, 232, 236];
       return `rgb(${from.map((part, at) => Math.round(part + (to[at] - part) * share)).join(",")})`;
     };
     const shade = (at, found) => {
       if (found) return dark.matches ? "#b48ead" : "#d9b3ff";
-      const change = nodes.new[at] - nodes.base[at];
+      const change = changes[at];
       if (!change) return mix(0, [0, 0, 0]);
       const share = 0.25 + 0.75 * Math.sqrt(Math.abs(change) / largest);
       const to = dark.matches ? (change > 0 ? [200, 70, 60] : [50, 130, 190])
