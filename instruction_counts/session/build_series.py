@@ -20,7 +20,6 @@ from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import ComparisonRequest, verify
 from instruction_counts.session.measuring import MeasuredRun
-from instruction_counts.sources.definitions import load_cases
 from instruction_counts.system.commands import called
 
 if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
@@ -160,9 +159,8 @@ class StoreBuildMeasurer:
 
     def measured(self, builds: Sequence[Build]) -> MeasuredRun:
         """The same, with the number of the run."""
-        request = self.request
-        cases = load_cases(request.definitions, request.selection)
-        self._runner = BuildRunner.of(builds, request.settings, self.observer, self.store)
+        cases = self.request.cases()
+        self._runner = BuildRunner.of(builds, self.request.settings, self.observer, self.store)
         measured = self._runner.run(self._runner.orders(cases, skip=True))
         self.is_sound = self.is_sound and measured.run.is_sound
         return measured.finished()
@@ -174,6 +172,4 @@ class StoreBuildMeasurer:
     def check(self, comparison: Comparison) -> Comparison:
         """Count the suspects of a comparison again, in other layouts of what was measured last."""
         assert self._runner is not None, "something was measured"
-        request = self.request
-        cases = load_cases(request.definitions, request.selection)
-        return verify(self._runner, cases, comparison, request.layouts)
+        return verify(self._runner, self.request.cases(), comparison, self.request.layouts)
