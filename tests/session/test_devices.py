@@ -5,7 +5,6 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.builds.cuda.stand_ins import Versions
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import RuntimeMode
@@ -13,20 +12,11 @@ from instruction_counts.core.types import Case
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.devices import NO_CUDA_TIMES, cuda_refusal
-from tests.fakes import FACTS, FINGERPRINT, make_case
-from tests.session.fakes import Remarks
+from tests.fakes import FACTS, make_case
+from tests.session.fakes import CUDA_BUILD, WITH_GPU, Remarks, planned
 
 CPU_CASE = make_case("a")
 (CASE,) = materialize({("b",): TimerArgs("x", device="cuda")})
-CUDA_BUILD = {"cuda": Versions("13.2")}
-WITH_GPU = {**CUDA_BUILD, "fingerprint": attrs.evolve(FINGERPRINT, gpu="A GPU")}
-
-
-def order_of(case: Case, facts: dict[str, Any], **settings: Any) -> WorkOrder:
-    """The order for a case on a build."""
-    runner = BuildRunner((attrs.evolve(FACTS, **facts),), MeasurementSettings(**settings))
-    (order,) = runner.orders([case])
-    return order
 
 
 @pytest.mark.parametrize(
@@ -38,7 +28,7 @@ def test_it_is_counted_and_timed_where_there_is_a_gpu(
     facts: dict[str, Any], counts: bool, times: bool
 ) -> None:
     """Else times would be those of functions that return at once; no results are made."""
-    order = order_of(CASE, facts, counts=counts, metrics=("resources",))
+    (order,) = planned([CASE], facts, counts=counts, metrics=("resources",))
 
     assert (counts, counts, times) == (order.counts, order.executed, order.times)
     assert (False, False, "") == (order.output, order.resources, order.refusal)
@@ -46,7 +36,7 @@ def test_it_is_counted_and_timed_where_there_is_a_gpu(
 
 def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
     """Also on a build that has CUDA."""
-    assert order_of(CPU_CASE, {}) == attrs.evolve(order_of(CPU_CASE, CUDA_BUILD), build=FACTS.build)
+    assert planned([CPU_CASE], {}) == planned([CPU_CASE], CUDA_BUILD)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +57,9 @@ def test_what_cannot_be_counted_is_skipped_with_the_reason(
     facts: dict[str, Any], settings: dict[str, Any], expected: str
 ) -> None:
     """A case that is skipped fails nothing."""
-    assert expected == order_of(CASE, facts, **settings).refusal
+    (order,) = planned([CASE], facts, **settings)
+
+    assert expected == order.refusal
 
 
 @pytest.mark.parametrize("runtime", [RuntimeMode.COMPILED, RuntimeMode.EXPORTED])
