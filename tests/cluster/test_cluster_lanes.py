@@ -83,7 +83,6 @@ def counts(finished: Sequence[Finished]) -> dict[tuple[str, str], int | None]:
     return {
         (event.order.case.label[-1], event.order.build.name): event.outcome.instructions.per_run
         for event in finished
-        if event.outcome.instructions is not None
     }
 
 

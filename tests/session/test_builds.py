@@ -16,13 +16,12 @@ from instruction_counts.core.labels import ONCE, WARM_LOOP
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
-from instruction_counts.domain.outcomes import EstimatedCycles, Outcome, Status
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
-from instruction_counts.session.measuring import remaining
 from instruction_counts.storage.store import Store
-from tests.fakes import BUILD, FACTS, FINGERPRINT, OK, FakeEngine, make_case, make_record, make_run
+from tests.fakes import BUILD, FACTS, FINGERPRINT, OK, FakeEngine, make_case
 from tests.session.fakes import Remarks, fake_engines, known_lanes, planned, runner_of
 
 CASES = [make_case("a"), make_case("b")]
@@ -213,17 +212,6 @@ def test_no_run_goes_on_from_one_of_other_code(changes: dict[str, Any], expected
         done = attrs.evolve(runner.run(orders).run, started_at="2001-09-09T01:46:39+00:00")
         with pytest.raises(DataError, match=expected):
             other.run(orders, done=done)
-
-
-@pytest.mark.parametrize(("cycles", "expected"), [(None, 1), (EstimatedCycles("a", (9, 9)), 0)])
-def test_a_case_without_the_cycles_that_are_asked_for_is_measured_again(
-    cycles: EstimatedCycles | None, expected: int
-) -> None:
-    """A resumed run has what was asked for this time."""
-    orders = planned([PYTHON], {}, metrics=("cycles",), times=False)
-    done = make_run(make_record("a", outcome=attrs.evolve(OK, cycles=cycles)))
-
-    assert expected == len(remaining(orders, done))
 
 
 def test_more_lanes_than_there_can_be_are_refused() -> None:
