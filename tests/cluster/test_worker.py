@@ -21,7 +21,7 @@ from tests.fakes import make_order
 from tests.waiting import comes_true
 
 BUILD = Build("default", sys.executable)
-WANTED = Wanted("slow", (BUILD,), Profile(), 600.0, jobs=1)
+WANTED = Wanted("slow", (BUILD,), Profile(), jobs=1)
 
 
 @pytest.fixture
