@@ -9,9 +9,8 @@ from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.types import Case
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.devices import NO_CUDA_TIMES, cuda_refusal
+from instruction_counts.session.devices import NO_CUDA_TIMES
 from tests.fakes import FACTS, make_case
 from tests.session.fakes import CUDA_BUILD, WITH_GPU, Remarks, planned
 
@@ -39,39 +38,30 @@ def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
     assert planned([CPU_CASE], {}) == planned([CPU_CASE], CUDA_BUILD)
 
 
+COUNTS_ALONE = "a case on cuda has counts alone, and none are asked for"
+
+
 @pytest.mark.parametrize(
-    ("facts", "settings", "expected"),
+    ("runtime", "facts", "settings", "expected"),
     [
-        ({}, {}, 'the torch of build "default" has no CUDA: name another with --build'),
-        (CUDA_BUILD, {"counts": False}, "a case on cuda has counts alone, and none are asked for"),
-        (
-            WITH_GPU,
-            {"counts": False, "times": False},
-            "a case on cuda has counts alone, and none are asked for",
-        ),
-        (CUDA_BUILD, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
-        (WITH_GPU, {"engine": "timer", "counts": False}, ""),
+        ("EAGER", {}, {}, 'the torch of build "default" has no CUDA: name another with --build'),
+        ("EAGER", CUDA_BUILD, {"counts": False}, COUNTS_ALONE),
+        ("EAGER", WITH_GPU, {"counts": False, "times": False}, COUNTS_ALONE),
+        ("EAGER", CUDA_BUILD, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
+        ("EAGER", WITH_GPU, {"engine": "timer", "counts": False}, ""),
+        # What torch compiles needs a compiler for devices.
+        ("COMPILED", CUDA_BUILD, {}, 'the runtime "compiled" is not measured on cuda'),
+        ("EXPORTED", CUDA_BUILD, {}, 'the runtime "exported" is not measured on cuda'),
     ],
 )
 def test_what_cannot_be_counted_is_skipped_with_the_reason(
-    facts: dict[str, Any], settings: dict[str, Any], expected: str
+    runtime: str, facts: dict[str, Any], settings: dict[str, Any], expected: str
 ) -> None:
     """A case that is skipped fails nothing."""
-    (order,) = planned([CASE], facts, **settings)
+    labels = attrs.evolve(CASE.autolabels, runtime=RuntimeMode[runtime])
+    (order,) = planned([attrs.evolve(CASE, autolabels=labels)], facts, **settings)
 
     assert expected == order.refusal
-
-
-@pytest.mark.parametrize("runtime", [RuntimeMode.COMPILED, RuntimeMode.EXPORTED])
-def test_what_torch_compiles_is_not_measured_on_cuda(runtime: RuntimeMode) -> None:
-    """It needs a compiler for devices."""
-    labels = attrs.evolve(CASE.autolabels, runtime=runtime)
-    order = WorkOrder(attrs.evolve(CASE, autolabels=labels), FACTS.build)
-    facts = attrs.evolve(FACTS, **CUDA_BUILD)
-
-    assert f'the runtime "{runtime.option}" is not measured on cuda' == cuda_refusal(
-        facts, order, "fork"
-    )
 
 
 @pytest.mark.parametrize(
