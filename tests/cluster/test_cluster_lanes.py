@@ -128,9 +128,7 @@ def test_without_workers_the_run_ends_with_the_remedy(cluster: Cluster, killed: 
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(tmp_path: Path) -> None:
     """Certificates are those that Dask's own configuration names."""
     variables = certificates(tmp_path)
     own = {
