@@ -38,7 +38,6 @@ _LOOK_UP_S = 1.0
 _HEARD_EVERY = 10
 """Look-ups: so often workers hear of their controller."""
 _TOLD_WITHIN_S = 10.0
-_TIMEOUT_S = 600.0
 _MOST_AT_ONCE = 32
 _SAME_PROGRAM = "Install the same instruction-counts there as here."
 _GO_ON = "What was measured is stored. Once workers are there, go on with the others: --resume"
@@ -237,14 +236,9 @@ class ClusterLanes:
                 "files of Callgrind stay on the machine that wrote them",
                 "Leave out --callgrind-out, or --lanes.",
             )
-        wanted = Wanted(
-            *(asked.engine, tuple(facts.build for facts in asked.facts)),
-            attrs.evolve(asked.profile, keeps_servers=False),
-            _TIMEOUT_S,
-            asked.jobs,
-            asked.cores,
-            self._kind,
-        )
+        builds = tuple(facts.build for facts in asked.facts)
+        profile = attrs.evolve(asked.profile, keeps_servers=False)
+        wanted = Wanted(asked.engine, builds, profile, asked.jobs, asked.cores, self._kind)
         addresses = sorted(self._workers.there)
         if not addresses:
             raise _no_workers()

@@ -40,7 +40,6 @@ class Wanted:
     engine: str
     builds: tuple[Build, ...]
     profile: Profile
-    timeout_s: float
     jobs: int | None = None
     cores: str | None = None
     lanes: str = DEFAULT
@@ -107,6 +106,7 @@ def for_a_worker(order: WorkOrder) -> WorkOrder:
 
 
 _LOOK_UP_S = 1.0
+_TIMEOUT_S = 600.0
 
 
 def _timed(measure: Measure, order: WorkOrder) -> Outcome:
@@ -170,7 +170,7 @@ class Desk:
     def open_lanes(self, wanted: Wanted) -> Opened:
         """Open the lanes of a run."""
         kind = lanes_named(wanted.lanes)
-        facts = tuple(kind.probe(build, wanted.timeout_s) for build in wanted.builds)
+        facts = tuple(kind.probe(build, _TIMEOUT_S) for build in wanted.builds)
         asked = Opening(
             *(wanted.engine, facts, wanted.profile, wanted.jobs, wanted.cores),
             self._notices.append,

@@ -101,7 +101,6 @@ def execute(
         lanes.start(orders)
         number = at_once or lanes.number
         threads = _threads(number)
-        work.begin()
         for _ in range(number):
             threads.apply_async(work.carry_out)
         unfinished = len(orders)
@@ -150,13 +149,9 @@ class _Work:
         self._waiting = list(orders)
         self._taking = threading.Lock()
         self._lanes, self._clock = lanes, clock
-        self._budget_s, self._end = budget_s, math.inf
+        self._budget_s = budget_s
+        self._end = math.inf if budget_s is None else clock() + budget_s
         self._stopping = threading.Event()
-
-    def begin(self) -> None:
-        """From now on time is spent."""
-        if self._budget_s is not None:
-            self._end = self._clock() + self._budget_s
 
     def carry_out(self) -> None:
         """What one thread does until no order waits."""

@@ -20,7 +20,6 @@ from instruction_counts.domain.selection import only_key
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
-from instruction_counts.sources.definitions import load_cases
 from instruction_counts.storage.store import Store
 
 
@@ -82,7 +81,7 @@ def find_changes(
         UsageError: the selection leaves no case, or several.
         KeyboardInterrupt: it was interrupted; what was measured is stored.
     """
-    cases = load_cases(request.definitions, request.selection)
+    cases = request.cases()
     only_key([case.key for case in cases], request.selection)
     # Times decide nothing, and take longer than counts.
     request = attrs.evolve(request, settings=attrs.evolve(request.settings, times=False))
@@ -140,14 +139,9 @@ class _Search:
                 else:
                     self.measurements += 1
                     side = self.measurer.measure([build])[build.name]
+                self.sides[place] = self._counted(side)
             except BuildError as error:
                 self.broken[place] = error.message
-                return False
-            why = self._fault(side)
-            if why is None:
-                self.sides[place] = side
-            else:
-                self.broken[place] = why
         return place in self.sides
 
     def changes(self, before: int, after: int) -> Iterator[FoundChange]:
@@ -183,22 +177,19 @@ class _Search:
         builds = self.builds[before], self.builds[after]
         try:
             sides = self.measurer.measure(builds)
+            base, new = (self._counted(sides[build.name]) for build in builds)
         except BuildError:
-            return self._difference(before, after)
-        base, new = (sides[build.name] for build in builds)
-        if self._fault(base) or self._fault(new):
             return self._difference(before, after)
         checked = self.measurer.check(self.measurer.compare(base, new))
         self.sides[before], self.sides[after] = checked.base, checked.new
         (found,) = checked.differences
         return found
 
-    def _fault(self, side: Side) -> str | None:
-        """Why a side has no count of the case; None where it has one."""
-        record = side.records.get(self.case.key)
-        if record is None:
-            return "the case was not measured"
-        outcome = record.outcome
+    def _counted(self, side: Side) -> Side:
+        """The same; a side that has no count of the case is that of a broken build."""
+        outcome = side.records[self.case.key].outcome
         if outcome.status is not Status.OK:
-            return outcome.failure.summary if outcome.failure else outcome.status.value
-        return None if outcome.instructions is not None else "the case was not counted"
+            raise BuildError(outcome.failure.summary if outcome.failure else outcome.status.value)
+        if outcome.instructions is None:
+            raise BuildError("the case was not counted")
+        return side

@@ -20,7 +20,6 @@ from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, other_files
 from instruction_counts.session.comparing import ComparisonRequest, verify
 from instruction_counts.session.measuring import MeasuredRun
-from instruction_counts.sources.definitions import load_cases
 from instruction_counts.system.commands import called
 
 if TYPE_CHECKING:  # it takes a fifth of the start of a command, and some store nothing
@@ -167,10 +166,9 @@ class StoreBuildMeasurer:
 
     def measured(self, builds: Sequence[Build], *, in_order: bool = True) -> MeasuredRun:
         """A run of builds, which are the next ones."""
-        request = self.request
-        cases = load_cases(request.definitions, request.selection)
+        cases = self.request.cases()
         self._runner = BuildRunner.of(
-            *(builds, request.settings, self.observer, self.store), in_order=in_order
+            *(builds, self.request.settings, self.observer, self.store), in_order=in_order
         )
         measured = self._runner.run(self._runner.orders(cases, skip=True))
         self.is_sound = self.is_sound and measured.run.is_sound
@@ -183,6 +181,4 @@ class StoreBuildMeasurer:
     def check(self, comparison: Comparison) -> Comparison:
         """Count the suspects of a comparison again, in other layouts of what was measured last."""
         assert self._runner is not None, "something was measured"
-        request = self.request
-        cases = load_cases(request.definitions, request.selection)
-        return verify(self._runner, cases, comparison, request.layouts)
+        return verify(self._runner, self.request.cases(), comparison, self.request.layouts)

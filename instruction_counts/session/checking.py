@@ -21,7 +21,6 @@ from instruction_counts.gate.limits import FailOn, Gate, Limits, apply_limits, e
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import Compared, ComparisonRequest, measure_and_judge
 from instruction_counts.session.sides import LazyStore, read_side
-from instruction_counts.sources.definitions import load_cases
 from instruction_counts.system.files import alone_in, write_output
 
 
@@ -92,9 +91,10 @@ def check_side(
     # A side without cases is refused for the same reasons, before it takes time.
     fingerprint = how.settings.fingerprint(facts)
     compared(Side(asked.name, how.settings.engine, fingerprint, {}))
-    cases = load_cases(how.definitions, how.selection)
     found = measure_and_judge(
-        *(runner, cases, how), lambda measured: compared(measured[asked.name]), baseline=baseline
+        *(runner, how.cases(), how),
+        lambda measured: compared(measured[asked.name]),
+        baseline=baseline,
     )
     return Check.of(found, limits, fail_on, exceeded)
 

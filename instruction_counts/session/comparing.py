@@ -95,6 +95,10 @@ class ComparisonRequest:
     stores: bool = True
     """Whether what is measured becomes a stored run."""
 
+    def cases(self) -> tuple[Case, ...]:
+        """The selected cases, as they are measured; see `load_cases`."""
+        return load_cases(self.definitions, self.selection)
+
 
 def compare_sides(
     base: str | Side | Build,
@@ -127,11 +131,10 @@ def compare_sides(
 
     if not builds:
         return Compared(judge({}))
-    cases = load_cases(request.definitions, request.selection)
+    cases = request.cases()
     store = runs.opened() if request.stores else None
-    settings = request.settings
-    in_turns = len(builds) == 2 and settings.times_in_turns
-    runner = runner_of(builds, settings, observer, store)
+    in_turns = len(builds) == 2 and request.settings.times_in_turns
+    runner = runner_of(builds, request.settings, observer, store)
     return measure_and_judge(runner, cases, request, judge, in_turns=in_turns)
 
 
@@ -407,7 +410,7 @@ def _known_side(whole: Side, request: ComparisonRequest) -> Side:
     side = narrowed(whole, request.selection)
     if not request.defined_only:
         return side
-    keys = {case.key for case in load_cases(request.definitions, request.selection)}
+    keys = {case.key for case in request.cases()}
     kept = {key: record for key, record in side.records.items() if key in keys}
     if not kept:
         problem = f"{side.title} contains no cases from these definitions"
@@ -423,6 +426,11 @@ def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[
         counts = [by_key[key] for by_key in layouts if key in by_key]
         if counted is not None and len(counts) == len(layouts):
             counts.append(counted.per_run)
-            spread = min(1.0, (max(counts) - min(counts)) / max(1, *counts))
-            found[key] = Noise(layout_spread=spread, layouts=len(layouts))
+            found[key] = Noise(layout_spread=spread_of(counts), layouts=len(layouts))
     return found
+
+
+def spread_of(counts: Sequence[int | None]) -> float:
+    """How far apart counts lie, as a share of the largest; 0 where none is known."""
+    known = [count for count in counts if count is not None]
+    return min(1.0, (max(known) - min(known)) / max(1, *known)) if known else 0.0

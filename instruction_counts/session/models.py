@@ -22,7 +22,7 @@ from instruction_counts.sources.models.layers import (
     unique_layers,
 )
 from instruction_counts.sources.models.writer import definition_file
-from instruction_counts.system.files import check_writable, unwritable, write_atomically
+from instruction_counts.system.files import check_writable, write_output
 
 _TIMEOUT_S = 600.0
 
@@ -86,11 +86,9 @@ def generate(
         *(word for runtime in mode.runtimes for word in ("--runtime", runtime)),
         *("--output", str(output), "--force"),
     ]
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(output, definition_file(traces, layers, mode, options, output.parent))
-    except OSError as error:
-        raise unwritable(output, "--output", error) from error
+    output.parent.mkdir(parents=True, exist_ok=True)
+    text = definition_file(traces, layers, mode, options, output.parent)
+    write_output(output, text, "--output")
     return Generated(output, traces, layers, build)
 
 

@@ -12,7 +12,6 @@ from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.outcomes import Outcome, Status, Times
 from instruction_counts.domain.paired import SERVERS
-from instruction_counts.domain.records import Record
 from instruction_counts.execution.events import Finished
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.devices import is_on_cuda
@@ -29,11 +28,13 @@ def timed_in_turns(
     One at a time: what another core does moves times, too. What C++ there is has been compiled.
     """
     base, new = (facts.build for facts in runner.facts)
-    before, after = (sides[build.name].records for build in (base, new))
-    timeable = (
-        case for case in cases if not is_on_cuda(case) and case.timer_args.kind == WARM_LOOP
-    )
-    able = [case for case in timeable if _is_ok(before, case) and _is_ok(after, case)]
+    able = [
+        case
+        for case in cases
+        if case.timer_args.kind == WARM_LOOP
+        and not is_on_cuda(case)
+        and all(side.records[case.key].outcome.status is Status.OK for side in sides.values())
+    ]
     if not able:
         return sides, False
     runner.observer.note(f"Timing {len(able):,} case{'' if len(able) == 1 else 's'} in turns")
@@ -75,11 +76,6 @@ def confirm(runner: BuildRunner, found: list[Finished], end: float = math.inf) -
                 paired = attrs.evolve(before, again=(*before.again, now.ratios))
                 outcome = attrs.evolve(found[place].outcome, paired=paired)
                 found[place] = Finished(done.order, outcome)
-
-
-def _is_ok(records: Mapping[CaseKey, Record], case: Case) -> bool:
-    record = records.get(case.key)
-    return record is not None and record.outcome.status is Status.OK
 
 
 def _report(runner: BuildRunner, outcomes: Iterable[Outcome]) -> None:

@@ -20,7 +20,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.warm.channel import keep_s
 from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.comparing import recount
+from instruction_counts.session.comparing import recount, spread_of
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.system.folders import WorkFolder
 
@@ -44,12 +44,12 @@ class CaseNoise:
     @property
     def noise(self) -> float:
         """Relative spread over the rounds that had to agree; 0 where the count repeated."""
-        return _spread(self.repeats)
+        return spread_of(self.repeats)
 
     @property
     def layout_spread(self) -> float:
         """Relative spread over all layouts."""
-        return _spread((*self.repeats[:1], *self.layouts))
+        return spread_of((*self.repeats[:1], *self.layouts))
 
     @property
     def floor(self) -> Noise | None:
@@ -140,11 +140,6 @@ def noise_of(
         agree = all(count is not None and count.exact for count in found)
         noises.append(CaseNoise(case, repeats, others, agree))
     return tuple(noises)
-
-
-def _spread(counts: Sequence[int | None]) -> float:
-    known = [count for count in counts if count is not None]
-    return min(1.0, (max(known) - min(known)) / max(1, *known)) if known else 0.0
 
 
 def counted(

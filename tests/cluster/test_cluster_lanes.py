@@ -83,7 +83,6 @@ def counts(finished: Sequence[Finished]) -> dict[tuple[str, str], int | None]:
     return {
         (event.order.case.label[-1], event.order.build.name): event.outcome.instructions.per_run
         for event in finished
-        if event.outcome.instructions is not None
     }
 
 
@@ -129,9 +128,7 @@ def test_without_workers_the_run_ends_with_the_remedy(cluster: Cluster, killed: 
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_on_this_machine_alone_is_encrypted_both_ways(tmp_path: Path) -> None:
     """Certificates are those that Dask's own configuration names."""
     variables = certificates(tmp_path)
     own = {

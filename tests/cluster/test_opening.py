@@ -27,6 +27,7 @@ from tests.waiting import comes_true
 
 SAME = __version__, counting_digest()
 MEASURED = Outcome(Status.OK)
+ASKED = Opening("fork", (FACTS,), Profile())
 OPENED = Opened(2, 4, {"default": FINGERPRINT})
 
 
@@ -73,8 +74,7 @@ class Scripted:
 def opened(**answers: Mapping[str, Any]) -> tuple[ClusterLanes, list[str]]:
     """Lanes of workers with these answers, and what is said."""
     said: list[str] = []
-    asked = Opening("fork", (FACTS,), Profile(), notice=said.append)
-    return ClusterLanes(Scripted(answers), asked), said
+    return ClusterLanes(Scripted(answers), attrs.evolve(ASKED, notice=said.append)), said
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,6 @@ def measured(lanes: ClusterLanes) -> Outcome:
     """What becomes of a case on a lane."""
     order = make_order("add")
     with lanes.lane([order], lambda: False) as measure:
-        assert measure is not None
         return measure(order)
 
 
@@ -164,10 +163,9 @@ def test_what_a_worker_cannot_measure_goes_to_another_one() -> None:
 def test_all_builds_of_a_case_are_asked_for_at_once_and_another_try_alone() -> None:
     """One worker measures them on the same cores, whatever else comes meanwhile."""
     workers = Scripted({"a": {}})
-    lanes = ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))
+    lanes = ClusterLanes(workers, ASKED)
     orders = [attrs.evolve(make_order("add"), build=Build(name)) for name in ("base", "new")]
     with lanes.lane(orders, lambda: False) as measure:
-        assert measure is not None
         assert [MEASURED] * 3 == [measure(order) for order in (orders[0], *orders)]
 
     assert [("a", "base new"), ("a", "base")] == workers.told
@@ -179,16 +177,15 @@ def test_a_case_does_not_wait_for_a_worker_that_is_gone() -> None:
     lanes, _ = opened(a={}, b={"open_lanes": wide, "measure": LostWorkerError("b")})
     assert 8 == lanes.widest
     order = make_order("add", num_threads=8)
-    with lanes.lane([order], lambda: False) as measure:
-        assert measure is not None
-        with pytest.raises(BuildError, match=r"no worker is left with 8 contig.*\n.*--resume"):
-            measure(order)
+    refused = pytest.raises(BuildError, match=r"no worker is left with 8 contig.*\n.*--resume")
+    with lanes.lane([order], lambda: False) as measure, refused:
+        measure(order)
 
 
 def test_an_interrupt_while_lanes_close_waits_for_no_worker() -> None:
     """The second one: a machine that hangs may answer in minutes, or never."""
     workers = Scripted({"a": {"close_lanes": KeyboardInterrupt()}})
-    lanes = ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))
+    lanes = ClusterLanes(workers, ASKED)
     with pytest.raises(KeyboardInterrupt):
         lanes.close()
 
@@ -209,9 +206,9 @@ def test_a_question_is_asked_of_all_workers_until_one_answers() -> None:
 
 def test_files_of_callgrind_cannot_be_asked_for() -> None:
     """They would lie on many machines."""
-    profile = Profile(callgrind_out=Path("raw"))
+    asked = attrs.evolve(ASKED, profile=Profile(callgrind_out=Path("raw")))
     with pytest.raises(UsageError, match=r"Leave out --callgrind-out, or --lanes"):
-        ClusterLanes(Scripted({"a": {}}), Opening("fork", (FACTS,), profile))
+        ClusterLanes(Scripted({"a": {}}), asked)
 
 
 @pytest.mark.slow  # they hear of it every ten seconds
@@ -225,7 +222,7 @@ def test_workers_that_are_ready_hear_of_a_run_while_others_get_ready() -> None:
             return super().ask(address, task, *rest)
 
     workers = Slow({"a": {}, "b": {}})
-    with closing(ClusterLanes(workers, Opening("fork", (FACTS,), Profile()))):
+    with closing(ClusterLanes(workers, ASKED)):
         assert ("a", "hear") in workers.told
 
 

@@ -21,7 +21,7 @@ from tests.fakes import make_order
 from tests.waiting import comes_true
 
 BUILD = Build("default", sys.executable)
-WANTED = Wanted("slow", (BUILD,), Profile(), 600.0, jobs=1)
+WANTED = Wanted("slow", (BUILD,), Profile(), jobs=1)
 
 
 @pytest.fixture
@@ -42,8 +42,7 @@ def asked(desk: Desk, method: Any, *arguments: object) -> Any:
 
 def measured(desk: Desk, order: WorkOrder) -> Measured:
     """What becomes of an order."""
-    found: Measured = asked(desk, Desk.measure, (order,))
-    return found
+    return asked(desk, Desk.measure, (order,))
 
 
 def test_an_order_is_measured_on_lanes_that_were_opened(desk: Desk) -> None:
@@ -54,11 +53,8 @@ def test_an_order_is_measured_on_lanes_that_were_opened(desk: Desk) -> None:
 
     assert 1 == opened.number
     assert {"default"} == set(opened.fingerprints) == set(first.fingerprints)
-    assert [5, 5] == [
-        outcome.instructions.per_run
-        for outcome in (*first.outcomes, *second.outcomes)
-        if outcome.instructions is not None
-    ]
+    outcomes = (*first.outcomes, *second.outcomes)
+    assert [5, 5] == [outcome.instructions.per_run for outcome in outcomes]
 
 
 def test_lanes_end_when_their_controller_is_not_heard_of(desk: Desk, tmp_path: Path) -> None:

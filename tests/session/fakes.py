@@ -1,16 +1,20 @@
 """An engine that is registered while a test runs, builds to measure on it, and a store."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import attrs
 import pytest
 
+from instruction_counts.builds.cuda.stand_ins import Versions
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import EngineEntry, MeasureInTurns, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.execution import local_lanes
@@ -18,9 +22,12 @@ from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.storage.store import Store
 from instruction_counts.system.folders import RUNTIME_VARIABLE
-from tests.fakes import FACTS, FakeEngine
+from tests.fakes import FACTS, FINGERPRINT, FakeEngine
 
 SETTINGS = MeasurementSettings(engine="fake", jobs=1)
+CUDA_BUILD = {"cuda": Versions("13.2")}
+WITH_GPU = {**CUDA_BUILD, "fingerprint": attrs.evolve(FINGERPRINT, gpu="A GPU")}
+"""Facts of a build."""
 
 
 @contextmanager
@@ -70,10 +77,19 @@ def known_lanes() -> Iterator[str]:
         local_lanes.unregister(entry)
 
 
-def runner_of(*names: str, recorder: Store | None = None) -> BuildRunner:
-    """Builds of these names, which nobody had to ask what they are."""
-    facts = (attrs.evolve(FACTS, build=Build(name, "/nowhere/bin/python")) for name in names)
-    return BuildRunner(tuple(facts), SETTINGS, recorder=recorder)
+def runner_of(*names: str, recorder: Store | None = None, **facts: Any) -> BuildRunner:
+    """Builds of these names, which nobody had to ask what they are; ``facts`` replace others."""
+    builds = (Build(name, "/nowhere/bin/python") for name in names)
+    found = (attrs.evolve(FACTS, build=build, **facts) for build in builds)
+    return BuildRunner(tuple(found), SETTINGS, recorder=recorder)
+
+
+def planned(
+    cases: Sequence[Case], facts: Mapping[str, Any], *, skip: bool = False, **settings: Any
+) -> list[WorkOrder]:
+    """The orders for a build with these facts."""
+    runner = BuildRunner((attrs.evolve(FACTS, **facts),), MeasurementSettings(**settings))
+    return runner.orders(cases, skip=skip)
 
 
 class FakeRecorder:

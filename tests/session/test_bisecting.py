@@ -22,14 +22,13 @@ from instruction_counts.report.renderers import terminal
 from instruction_counts.session.bisecting import Found, bisect
 from instruction_counts.session.build_series import StoreBuildMeasurer
 from instruction_counts.session.comparing import ComparisonRequest
-from tests.fakes import FINGERPRINT, failed, make_case, make_record
+from tests.builders import cpp, side
+from tests.fakes import failed, make_case
 from tests.history.made import outcome_of
 from tests.report.rendered import as_csv, as_json
 from tests.session.fakes import FakeRecorder
 
 CASE = make_case("add", language=Language.CPP)
-RECORD = make_record("add", language=Language.CPP)
-KEY = RECORD.key
 Place = tuple[int, int, tuple[int, ...]]
 
 
@@ -69,7 +68,7 @@ class FakeBuildMeasurer(StoreBuildMeasurer):
     def check(self, comparison: Comparison) -> Comparison:
         """See `StoreBuildMeasurer`."""
         counts = [
-            [{KEY: self.counts[side.title] + self.noise() + more} for more in self.layouts]
+            [{CASE.key: self.counts[side.title] + self.noise() + more} for more in self.layouts]
             for side in (comparison.base, comparison.new)
         ]
         return verified(comparison, *counts)
@@ -80,7 +79,7 @@ class FakeBuildMeasurer(StoreBuildMeasurer):
         first = build.name not in self.names
         more = self.outliers.get(build.name, 0) if first else 0
         outcome = failed(message=fault) if fault else outcome_of(count + self.noise() + more)
-        return Side(build.name, "fork", FINGERPRINT, {KEY: attrs.evolve(RECORD, outcome=outcome)})
+        return side(cpp("add", outcome=outcome), title=build.name)
 
 
 def measurer_of(counts: Sequence[int | str | None], **more: Any) -> FakeBuildMeasurer:

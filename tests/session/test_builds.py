@@ -13,17 +13,16 @@ from instruction_counts.builds.compilers import CppCompiler
 from instruction_counts.builds.files import files_of
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.labels import ONCE, WARM_LOOP
-from instruction_counts.core.types import Case, Language
+from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
-from instruction_counts.domain.outcomes import EstimatedCycles, Outcome, Status
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, banner
-from instruction_counts.session.measuring import remaining
 from instruction_counts.storage.store import Store
-from tests.fakes import BUILD, FACTS, FINGERPRINT, OK, FakeEngine, make_case, make_record, make_run
-from tests.session.fakes import Remarks, fake_engines, known_lanes, runner_of
+from tests.fakes import BUILD, FACTS, FINGERPRINT, OK, FakeEngine, make_case
+from tests.session.fakes import Remarks, fake_engines, known_lanes, planned, runner_of
 
 CASES = [make_case("a"), make_case("b")]
 OUT_OF_TIME = Outcome.out_of_time(60)
@@ -31,14 +30,6 @@ PYTHON, CPP = make_case("a"), make_case("a", language=Language.CPP)
 NO_VALGRIND: dict[str, Any] = {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}
 NO_COMPILER: dict[str, Any] = {"compiler": CppCompiler()}
 NO_HEADERS: dict[str, Any] = {"has_cpp_headers": False}
-
-
-def planned(
-    cases: list[Case], lacks: dict[str, Any], *, skip: bool = False, **settings: Any
-) -> list[WorkOrder]:
-    """The orders for a build that lacks something."""
-    facts = attrs.evolve(FACTS, **lacks)
-    return BuildRunner((facts,), MeasurementSettings(**settings)).orders(cases, skip=skip)
 
 
 # What is planned
@@ -214,26 +205,13 @@ def test_an_engine_is_checked_for_what_is_left_to_measure(
 )
 def test_no_run_goes_on_from_one_of_other_code(changes: dict[str, Any], expected: str) -> None:
     """Two copies of one version have one fingerprint."""
-    runner = runner_of(BUILD.name)
-    facts = attrs.evolve(runner.facts[0], torch_root="/site/torch")
+    before = {"torch_root": "/site/torch"}
     with fake_engines({BUILD.name: FakeEngine()}):
+        runner, other = (runner_of(BUILD.name, **(before | more)) for more in ({}, changes))
         orders = runner.orders(CASES)
-        done = attrs.evolve(runner, facts=(facts,)).run(orders).run
-        done = attrs.evolve(done, started_at="2001-09-09T01:46:39+00:00")
-        other = attrs.evolve(runner, facts=(attrs.evolve(facts, **changes),))
+        done = attrs.evolve(runner.run(orders).run, started_at="2001-09-09T01:46:39+00:00")
         with pytest.raises(DataError, match=expected):
             other.run(orders, done=done)
-
-
-@pytest.mark.parametrize(("cycles", "expected"), [(None, 1), (EstimatedCycles("a", (9, 9)), 0)])
-def test_a_case_without_the_cycles_that_are_asked_for_is_measured_again(
-    cycles: EstimatedCycles | None, expected: int
-) -> None:
-    """A resumed run has what was asked for this time."""
-    orders = planned([PYTHON], {}, metrics=("cycles",), times=False)
-    done = make_run(make_record("a", outcome=attrs.evolve(OK, cycles=cycles)))
-
-    assert expected == len(remaining(orders, done))
 
 
 def test_more_lanes_than_there_can_be_are_refused() -> None:
@@ -323,10 +301,9 @@ def test_a_build_that_changes_marks_its_run(tmp_path: Path) -> None:
     file.write_text("a")
     root = str(file.parent)
     engine = FakeEngine(during=lambda _: file.write_text("changed"))
-    runner = runner_of("new")
-    facts = attrs.evolve(runner.facts[0], torch_root=root, files=files_of("", root, ()))
+    runner = runner_of("new", torch_root=root, files=files_of("", root, ()))
     with fake_engines({"new": engine}):
-        measured = attrs.evolve(runner, facts=(facts,)).run(runner.orders([make_case("a")]))
+        measured = runner.run(runner.orders([make_case("a")]))
 
     assert {"new": ChangedFiles(1, (str(file),))} == measured.run.changed_files
     assert {"new": str(tmp_path)} == measured.run.package_folders

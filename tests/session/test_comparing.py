@@ -8,12 +8,13 @@ import pytest
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.api.arguments import definitions_of
-from instruction_counts.core.types import Case
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import Noise
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import Output, TensorValue
 from instruction_counts.execution.events import Silent
 from instruction_counts.session import comparing
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.sides import LazyStore
 from tests.builders import counted, executing, side
 from tests.cores import lanes_of
@@ -131,6 +132,14 @@ def test_another_output_counts_only_where_fresh_servers_of_each_build_repeat_its
     assert reason is found.reason
 
 
+def judged(runner: BuildRunner) -> comparing.Compared:
+    """What comes of measuring two builds."""
+    request = comparing.ComparisonRequest(GIVEN)
+    return comparing.measure_and_judge(
+        *(runner, CASES, request), lambda sides: compare(*sides.values())
+    )
+
+
 def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
     """What only they can tell is as it was before it was verified."""
     # The first case costs more in each child; the second one in the first child alone.
@@ -140,11 +149,8 @@ def test_an_interrupt_leaves_what_was_settled_without_fresh_servers() -> None:
     }
     interrupted = {name: FakeEngine({LABEL: [KeyboardInterrupt()]}) for name in used}
     runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
-    request = comparing.ComparisonRequest(GIVEN)
     with fake_engines(used, layouts=interrupted):
-        measured = comparing.measure_and_judge(
-            *(runner, CASES, request), lambda sides: compare(*sides.values())
-        )
+        measured = judged(runner)
 
     assert (True, False) == (measured.interrupted, measured.has_rest)
     assert [(0, "a"), (3, "b")] == [
@@ -157,10 +163,7 @@ def test_what_an_interrupt_kept_from_being_measured_is_not_missing() -> None:
     """Nobody knows what it costs: the comparison is of the other cases."""
     used = {"base": FakeEngine(), "new": FakeEngine({("b",): [KeyboardInterrupt()]})}
     with fake_engines(used):
-        measured = comparing.measure_and_judge(
-            *(runner_of("base", "new"), CASES, comparing.ComparisonRequest(GIVEN)),
-            lambda sides: compare(*sides.values()),
-        )
+        measured = judged(runner_of("base", "new"))
 
     assert (True, True) == (measured.interrupted, measured.has_rest)
     assert ["a"] == [found.key.label[0] for found in measured.comparison.differences]
@@ -198,22 +201,15 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
 
 # Counting again
 
-COUNT = OK.instructions.per_run if OK.instructions is not None else 0
+A, B = ({case.key: OK.instructions.per_run} for case in CASES)
 
 
-def counts(
-    layouts: int | None, engine: FakeEngine, kept: FakeEngine | None = None
-) -> list[list[dict[Case, int]]]:
-    """The counts of two cases in some layouts of one build, by case."""
-    names = {case.key: case for case in CASES}
-    runner = runner_of("base")
-    if kept is not None:
-        runner = attrs.evolve(runner, kept=lanes_of({"base": kept}, 0))
-    with fake_engines({"base": engine}):
-        found = comparing.recount(runner, CASES, layouts)
-    return [
-        [{names[key]: count for key, count in of.items()} for of in build] for build in found.counts
-    ]
+def counts(layouts: int | None, fresh: FakeEngine, kept: FakeEngine) -> list[dict[CaseKey, int]]:
+    """The counts of two cases in some layouts of one build."""
+    runner = attrs.evolve(runner_of("base"), kept=lanes_of({"base": kept}, 0))
+    with fake_engines({"base": fresh}):
+        (found,) = comparing.recount(runner, CASES, layouts).counts
+    return found
 
 
 @pytest.mark.parametrize(
@@ -224,17 +220,15 @@ def test_each_layout_has_its_counts(
     asked: int | None, number: int, by_fresh: list[int], by_kept: list[int]
 ) -> None:
     """In servers of their own where it is said how many; else in those that are there."""
-    other, kept = FakeEngine(), FakeEngine()
+    fresh, kept = FakeEngine(), FakeEngine()
 
-    assert [[dict.fromkeys(CASES, COUNT)] * number] == counts(asked, other, kept)
+    assert [A | B] * number == counts(asked, fresh, kept)
     assert [by_fresh, by_kept] == [
-        [call.order.layout for call in engine.calls] for engine in (other, kept)
+        [call.order.layout for call in engine.calls] for engine in (fresh, kept)
     ]
     assert not kept.closed.is_set()
 
 
 def test_a_case_that_fails_in_a_layout_has_no_count_there() -> None:
     """It has one in the other."""
-    found = counts(2, FakeEngine({("a",): [failed(), OK]}))
-
-    assert [[{CASES[1]: COUNT}, dict.fromkeys(CASES, COUNT)]] == found
+    assert [B, A | B] == counts(2, FakeEngine({("a",): [failed(), OK]}), FakeEngine())

@@ -5,28 +5,17 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.builds.cuda.stand_ins import Versions
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.labels import RuntimeMode
 from instruction_counts.core.types import Case
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.devices import NO_CUDA_TIMES, cuda_refusal
-from tests.fakes import FACTS, FINGERPRINT, make_case
-from tests.session.fakes import Remarks
+from instruction_counts.session.devices import NO_CUDA_TIMES
+from tests.fakes import FACTS, make_case
+from tests.session.fakes import CUDA_BUILD, WITH_GPU, Remarks, planned
 
 CPU_CASE = make_case("a")
 (CASE,) = materialize({("b",): TimerArgs("x", device="cuda")})
-CUDA_BUILD = {"cuda": Versions("13.2")}
-WITH_GPU = {**CUDA_BUILD, "fingerprint": attrs.evolve(FINGERPRINT, gpu="A GPU")}
-
-
-def order_of(case: Case, facts: dict[str, Any], **settings: Any) -> WorkOrder:
-    """The order for a case on a build."""
-    runner = BuildRunner((attrs.evolve(FACTS, **facts),), MeasurementSettings(**settings))
-    (order,) = runner.orders([case])
-    return order
 
 
 @pytest.mark.parametrize(
@@ -38,7 +27,7 @@ def test_it_is_counted_and_timed_where_there_is_a_gpu(
     facts: dict[str, Any], counts: bool, times: bool
 ) -> None:
     """Else times would be those of functions that return at once; no results are made."""
-    order = order_of(CASE, facts, counts=counts, metrics=("resources",))
+    (order,) = planned([CASE], facts, counts=counts, metrics=("resources",))
 
     assert (counts, counts, times) == (order.counts, order.executed, order.times)
     assert (False, False, "") == (order.output, order.resources, order.refusal)
@@ -46,40 +35,33 @@ def test_it_is_counted_and_timed_where_there_is_a_gpu(
 
 def test_a_case_on_the_cpu_is_measured_as_ever() -> None:
     """Also on a build that has CUDA."""
-    assert order_of(CPU_CASE, {}) == attrs.evolve(order_of(CPU_CASE, CUDA_BUILD), build=FACTS.build)
+    assert planned([CPU_CASE], {}) == planned([CPU_CASE], CUDA_BUILD)
+
+
+COUNTS_ALONE = "a case on cuda has counts alone, and none are asked for"
 
 
 @pytest.mark.parametrize(
-    ("facts", "settings", "expected"),
+    ("runtime", "facts", "settings", "expected"),
     [
-        ({}, {}, 'the torch of build "default" has no CUDA: name another with --build'),
-        (CUDA_BUILD, {"counts": False}, "a case on cuda has counts alone, and none are asked for"),
-        (
-            WITH_GPU,
-            {"counts": False, "times": False},
-            "a case on cuda has counts alone, and none are asked for",
-        ),
-        (CUDA_BUILD, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
-        (WITH_GPU, {"engine": "timer", "counts": False}, ""),
+        ("EAGER", {}, {}, 'the torch of build "default" has no CUDA: name another with --build'),
+        ("EAGER", CUDA_BUILD, {"counts": False}, COUNTS_ALONE),
+        ("EAGER", WITH_GPU, {"counts": False, "times": False}, COUNTS_ALONE),
+        ("EAGER", CUDA_BUILD, {"engine": "timer"}, "only the fork engine counts cases on cuda"),
+        ("EAGER", WITH_GPU, {"engine": "timer", "counts": False}, ""),
+        # What torch compiles needs a compiler for devices.
+        ("COMPILED", CUDA_BUILD, {}, 'the runtime "compiled" is not measured on cuda'),
+        ("EXPORTED", CUDA_BUILD, {}, 'the runtime "exported" is not measured on cuda'),
     ],
 )
 def test_what_cannot_be_counted_is_skipped_with_the_reason(
-    facts: dict[str, Any], settings: dict[str, Any], expected: str
+    runtime: str, facts: dict[str, Any], settings: dict[str, Any], expected: str
 ) -> None:
     """A case that is skipped fails nothing."""
-    assert expected == order_of(CASE, facts, **settings).refusal
+    labels = attrs.evolve(CASE.autolabels, runtime=RuntimeMode[runtime])
+    (order,) = planned([attrs.evolve(CASE, autolabels=labels)], facts, **settings)
 
-
-@pytest.mark.parametrize("runtime", [RuntimeMode.COMPILED, RuntimeMode.EXPORTED])
-def test_what_torch_compiles_is_not_measured_on_cuda(runtime: RuntimeMode) -> None:
-    """It needs a compiler for devices."""
-    labels = attrs.evolve(CASE.autolabels, runtime=runtime)
-    order = WorkOrder(attrs.evolve(CASE, autolabels=labels), FACTS.build)
-    facts = attrs.evolve(FACTS, **CUDA_BUILD)
-
-    assert f'the runtime "{runtime.option}" is not measured on cuda' == cuda_refusal(
-        facts, order, "fork"
-    )
+    assert expected == order.refusal
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import pytest
 
-from instruction_counts.builds.cuda.stand_ins import Versions
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Language
@@ -17,7 +15,7 @@ from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session import launches
 from tests.fakes import FakeEngine, failed
-from tests.session.fakes import fake_engines, runner_of
+from tests.session.fakes import WITH_GPU, fake_engines, runner_of
 
 (CASE,) = materialize({("a",): TimerArgs("x", device="cuda")})
 ADD, MM = "void at::native::add<4, at::Functor<float> >(int, float)", "ampere_sgemm_32x32"
@@ -31,12 +29,8 @@ def launch(name: str, calls: int = 1) -> CudaCalls:
 
 def compared(outcome: Outcome, profile: launches.Profile) -> launches.CaseLaunches:
     """What is found of a case, where a GPU answers so."""
-    runner = runner_of("new")
-    (facts,) = runner.facts
-    fingerprint = attrs.evolve(facts.fingerprint, gpu="A GPU")
-    facts = attrs.evolve(facts, fingerprint=fingerprint, cuda=Versions("13.2"))
     with fake_engines({"new": FakeEngine({("a",): [outcome]})}):
-        (found,) = launches.compare_launches(attrs.evolve(runner, facts=(facts,)), [CASE], profile)
+        (found,) = launches.compare_launches(runner_of("new", **WITH_GPU), [CASE], profile)
     return found
 
 

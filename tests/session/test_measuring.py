@@ -13,7 +13,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.outcomes import Machine, Outcome, Status
+from instruction_counts.domain.outcomes import EstimatedCycles, Machine, Outcome, Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Silent
@@ -37,6 +37,7 @@ from tests.fakes import (
 from tests.session.fakes import FakeRecorder, Remarks
 from tests.waiting import comes_true
 
+CYCLES = EstimatedCycles("a", (9, 9))
 DONE = Record.of(make_order("a").case, BUILD.name, OK)
 
 
@@ -90,14 +91,25 @@ def test_results_of_another_engine_or_build_are_not_gone_on_with(done: Run) -> N
         measure([make_order("a")], FakeEngine(), done)
 
 
-def test_a_record_without_resources_is_measured_again_where_a_case_has_some() -> None:
-    """Others would be measured for ever."""
-    for runtime, expected in ((RuntimeMode.EAGER, 1), (RuntimeMode.JIT, 0)):
-        engine = FakeEngine()
-        order = WorkOrder(make_case("a", runtime=runtime), BUILD, resources=True)
-        measure([order], engine, make_run(make_record("a", runtime=runtime)))
+@pytest.mark.parametrize(
+    ("asked", "runtime", "outcome", "expected"),
+    [
+        ({"resources": True}, RuntimeMode.EAGER, OK, 1),
+        # One that has none would be measured for ever.
+        ({"resources": True}, RuntimeMode.JIT, OK, 0),
+        ({"cycles": True}, RuntimeMode.EAGER, OK, 1),
+        ({"cycles": True}, RuntimeMode.EAGER, attrs.evolve(OK, cycles=CYCLES), 0),
+    ],
+)
+def test_a_case_without_what_is_asked_for_this_time_is_measured_again(
+    asked: dict[str, bool], runtime: RuntimeMode, outcome: Outcome, expected: int
+) -> None:
+    """Resources and cycles, which other records of the same case need not have."""
+    order = WorkOrder(make_case("a", runtime=runtime), BUILD, **asked)
+    engine, done = FakeEngine(), make_record("a", runtime=runtime, outcome=outcome)
+    measure([order], engine, make_run(done))
 
-        assert expected == len(engine.calls)
+    assert expected == len(engine.calls)
 
 
 @pytest.mark.parametrize("outcome", [OK, failed()])

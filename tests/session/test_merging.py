@@ -88,7 +88,6 @@ def shards_of_two() -> tuple[Run, Run]:
 
 def part_of(run: Run, **fields: object) -> Run:
     """The run as another part."""
-    assert run.shard is not None
     return attrs.evolve(run, shard=attrs.evolve(run.shard, **fields))
 
 

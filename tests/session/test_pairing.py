@@ -11,7 +11,6 @@ import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import definitions_of
-from instruction_counts.builds.cuda.stand_ins import Versions
 from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
@@ -25,8 +24,8 @@ from instruction_counts.session.pairing import timed_in_turns
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.storage.store import Store
 from tests.builders import counted
-from tests.fakes import FINGERPRINT, OK, FakeEngine, failed, make_case, paired_times
-from tests.session.fakes import SETTINGS, Remarks, fake_engines, runner_of
+from tests.fakes import OK, FakeEngine, failed, make_case, paired_times
+from tests.session.fakes import SETTINGS, WITH_GPU, Remarks, fake_engines, runner_of
 from tests.storage.values import loaded
 
 CASES = (make_case("a"), make_case("b"))
@@ -187,11 +186,8 @@ def test_a_budget_that_is_spent_leaves_times_out() -> None:
 def test_a_comparison_times_two_builds_in_turns(*, can: bool) -> None:
     """Where the engine can. What runs on a device by itself has times of its own."""
     (on_device,) = materialize({("c",): TimerArgs("x", device="cuda")})
-    names, runner = ("base", "new"), runner_of("base", "new")
-    fingerprint = attrs.evolve(FINGERPRINT, gpu="A GPU")
-    facts = [
-        attrs.evolve(of, cuda=Versions("13.2"), fingerprint=fingerprint) for of in runner.facts
-    ]
+    names = ("base", "new")
+    runner = runner_of(*names, **WITH_GPU)
     engines = {name: FakeEngine({(label,): [counted(1000)] for label in "abc"}) for name in names}
     request = ComparisonRequest(
         definitions_of([*CASES, on_device]),
@@ -201,8 +197,8 @@ def test_a_comparison_times_two_builds_in_turns(*, can: bool) -> None:
     how = answering(PAIR, PAIR) if can else None
     with fake_engines(engines, in_turns=how), LazyStore("/nowhere/runs.db") as runs:
         found = compare_sides(
-            *(facts[0].build, facts[1].build, request, runs, Silent()),
-            lambda *given: attrs.evolve(runner, facts=tuple(facts), settings=given[1]),
+            *(*(facts.build for facts in runner.facts), request, runs, Silent()),
+            lambda *given: attrs.evolve(runner, settings=given[1]),
         ).comparison
 
     times = [difference.time for difference in found.differences]
