@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 import attrs
 
 from instruction_counts.core import checks
-from instruction_counts.core.errors import DefinitionError, require
+from instruction_counts.core.errors import DefinitionError, one_of, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
     ONCE,
@@ -333,7 +333,9 @@ def _checked(
     options: Options,
 ) -> tuple[str | None, str | None, dict[str, Any]]:
     """The ``given`` code in Python and in C++, and what statements and modules have in common."""
-    checks.check_arguments_of(constructor, options, (*given, *_COMMON))
+    known = (*given, *_COMMON)
+    for name in options:
+        require(constructor, f"{name}=…", name in known, one_of(known, name))
     field, _ = given
     python, cpp = (checks.code(name, text) for name, text in given.items())
     if python is None and cpp is None:

@@ -15,7 +15,7 @@ from typing import cast
 
 import attrs
 
-from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS
+from instruction_counts.builds.cuda.stand_ins import StandIns
 from instruction_counts.builds.hermetic import without_aslr
 from instruction_counts.builds.probing import BuildFacts, made_for
 from instruction_counts.core.api import TORCH
@@ -79,7 +79,7 @@ class ForkEngine:
         self._others: dict[_Needs, ForkEngine] = {}
         self._making_others = threading.Lock()
         self._is_closed = False
-        self.stand_ins, cuda = NO_STAND_INS, facts.cuda
+        self.stand_ins, cuda = StandIns(), facts.cuda
         if profile.device == CUDA and cuda is not None:
             folder = Path(facts.torch_root) / "lib"
             self.stand_ins = made_for(facts.build, folder, cuda, compiler.cache)
@@ -93,11 +93,11 @@ class ForkEngine:
         # What another engine of the build said of a case is not said again.
         self._said = said or Once(notice)
         self._losses = Once(self._report_losses)
-        self._files = CaseFiles(
+        self.files = CaseFiles(
             facts, compiler, self._servers.times, self._folder.path, self._own.prepared_by
         )
         self._cases = CaseTasks(
-            *(facts, compiler, profile, self._servers, self._files, self._said.get),
+            *(facts, compiler, profile, self._servers, self.files, self._said.get),
             before_counts=lambda: self._losses.get(None),
         )
         self._starting: list[threading.Thread] = []
@@ -135,7 +135,8 @@ class ForkEngine:
             BuildError: it does not start, and ``orders`` ask for counts; or what cases of another
                 device need cannot be made.
         """
-        self.forget_artefacts()
+        for engine in (self, *self._others.values()):
+            engine.files.forget_artefacts()
         needed = {self._needs_of(order) for order in orders if not order.refusal}
         engines = [self if needs == self._own else self._other(needs) for needs in needed]
         counts = any(order.counts and not order.refusal for order in orders)
@@ -148,12 +149,6 @@ class ForkEngine:
                 f"Valgrind does not start:\n{reason}",
                 "Fix it, try the slower engine (--engine timer), or skip the counts (--no-counts).",
             )
-
-    def forget_artefacts(self) -> None:
-        """Make again what cases need: files that it was made of may have been edited since."""
-        self._files.forget_artefacts()
-        for other in list(self._others.values()):
-            other.forget_artefacts()
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
@@ -192,7 +187,7 @@ class ForkEngine:
             title = f'the server of build "{self._facts.build.name}"'
             self._start_failure = Failure(FailureKind.REFUSED, f"{title} does not start: {error}")
             raise WorkerError(self._start_failure) from error
-        attempt.files = self._files.of(order, cores)
+        attempt.files = self.files.of(order, cores)
 
         def run(place: Path) -> None:
             attempt.run(self._servers.times, {"task": "blocks", "socket": str(place)})

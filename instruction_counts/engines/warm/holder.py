@@ -30,7 +30,7 @@ from instruction_counts.engines.warm import channel
 from instruction_counts.system.files import states_of, text_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, children_of
-from instruction_counts.system.worker_tasks import task_named
+from instruction_counts.system.worker_tasks import request_for
 
 _LOOK_UP_S = 1.0
 _FIRST_WITHIN_S = 60.0
@@ -235,9 +235,8 @@ class Holder:
     def _note_loaded(self, server: ForkServer, role: str) -> None:
         """Remember the files of which a server's memory was made."""
         name = "loaded" if role == "times" else "loaded_while_counting"
-        request = {**task_named(name).request, "cores": [], "case": {}}
         try:
-            paths = server.run(request, _LOADED_TIMEOUT_S)["files"]
+            paths = server.run(request_for(name), _LOADED_TIMEOUT_S)["files"]
         except WorkerError:
             self._retire()  # what it was made of cannot be watched
             return
