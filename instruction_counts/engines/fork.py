@@ -111,15 +111,15 @@ class ForkEngine:
         is_usual = profile.keeps_servers and not profile.layout and not has_others()
         # Without torch a server starts quickly.
         kept_s = keep_s() if is_usual and {*TORCH} <= {*own.imports} else 0.0
-        if not kept_s:
-            return lambda role: self._processes.server(which(role), notice)
-        try:
-            warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
-            warm.attend()
-        except (OSError, subprocess.SubprocessError) as error:
-            notice(f"Servers cannot be kept for the next command: {error}")
-            return lambda role: self._processes.server(which(role), notice)
-        return lambda role: warm.server(which(role))
+        if kept_s:
+            try:
+                warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
+                warm.attend()
+            except (OSError, subprocess.SubprocessError) as error:
+                notice(f"Servers cannot be kept for the next command: {error}")
+            else:
+                return lambda role: warm.server(which(role))
+        return lambda role: self._processes.server(which(role), notice)
 
     @property
     def can_count(self) -> bool:
@@ -246,9 +246,8 @@ class ForkEngine:
     def fingerprint(self) -> Fingerprint:
         """The build's own, with what is known of the server that counts."""
         others = list(self._others.values())  # more may come meanwhile
-        for other in others:
-            if not self._servers.counts.ready:
-                return other.fingerprint
+        if others and not self._servers.counts.ready:
+            return others[0].fingerprint
         made = [self.stand_ins, *(other.stand_ins for other in others)]
         holds = self._servers.counts.ready.get("holds_caches")
         return attrs.evolve(
@@ -264,22 +263,15 @@ class ForkEngine:
         """Begin to start the servers in the background, the counting one on a core of its own."""
         others = [order for order in orders if self._needs_of(order) != self._own]
         orders = [order for order in orders if order not in others]
-        starts = []
+        counts, cycles = self._servers.counts, self._servers.cycles
         if any(order.times for order in orders):
-            starts.append(lambda: _warm_up(self._servers.times))
-        wanted = {
-            self._servers.counts: any(order.counts for order in orders),
-            self._servers.cycles: any(order.asks_for_cycles for order in orders),
-        }
-        for server, is_wanted in wanted.items():
-            if is_wanted and not server.is_ready:
-                starts.append(partial(self._start_counting, server, lend))
+            self._begin(_warm_up, self._servers.times)
+        if any(order.counts for order in orders) and not counts.is_ready:
+            self._begin(self._start_counting, counts, lend)
+        if any(order.asks_for_cycles for order in orders) and not cycles.is_ready:
+            self._begin(self._start_counting, cycles, lend)
         if others:
-            starts.append(lambda: self._start_others(others, lend))
-        for start in starts:
-            thread = threading.Thread(target=start, daemon=True)
-            thread.start()
-            self._starting.append(thread)
+            self._begin(self._start_others, others, lend)
         sources = [
             CppSource.of(order.case)
             for order in orders
@@ -288,6 +280,11 @@ class ForkEngine:
         if sources:  # nobody waits for all of it
             ahead = partial(self._compiler.compile_ahead, sources, lend)
             threading.Thread(target=ahead, daemon=True).start()
+
+    def _begin(self, target: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=target, args=arguments, daemon=True)
+        thread.start()
+        self._starting.append(thread)
 
     def _start_others(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
         for thread in self._starting:
