@@ -216,12 +216,17 @@ class GroupedBenchmark:
         return self.signature
 
     @property
-    def python_function(self) -> str:
-        """The Python statement as a function ``f`` of the arguments, which returns the output."""
+    def python_program(self) -> tuple[str, str]:
+        """Python that makes what can be called, and its name: the ``model``, or a function ``f``.
+
+        The function takes the arguments, executes the statement and returns the output.
+        """
+        if self.py_model_setup is not None:
+            return f"{self.py_model_setup}\n", "model"
         signature = self.needed_signature
         returned = "" if signature.output is None else f"\nreturn {signature.output}"
         body = textwrap.indent(f"{self.py_fwd_stmt}{returned}", " " * 4)
-        return f"def f({', '.join(signature.args)}):\n{body}\n"
+        return f"def f({', '.join(signature.args)}):\n{body}\n", "f"
 
     @classmethod
     def init_from_stmts(
