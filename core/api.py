@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 import attrs
 
 from instruction_counts.core import checks
-from instruction_counts.core.errors import DefinitionError, require
+from instruction_counts.core.errors import DefinitionError, one_of, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from instruction_counts.core.labels import (
     ONCE,
@@ -216,12 +216,17 @@ class GroupedBenchmark:
         return self.signature
 
     @property
-    def python_function(self) -> str:
-        """The Python statement as a function ``f`` of the arguments, which returns the output."""
+    def python_program(self) -> tuple[str, str]:
+        """Python that makes what can be called, and its name: the ``model``, or a function ``f``.
+
+        The function takes the arguments, executes the statement and returns the output.
+        """
+        if self.py_model_setup is not None:
+            return f"{self.py_model_setup}\n", "model"
         signature = self.needed_signature
         returned = "" if signature.output is None else f"\nreturn {signature.output}"
         body = textwrap.indent(f"{self.py_fwd_stmt}{returned}", " " * 4)
-        return f"def f({', '.join(signature.args)}):\n{body}\n"
+        return f"def f({', '.join(signature.args)}):\n{body}\n", "f"
 
     @classmethod
     def init_from_stmts(
@@ -333,7 +338,9 @@ def _checked(
     options: Options,
 ) -> tuple[str | None, str | None, dict[str, Any]]:
     """The ``given`` code in Python and in C++, and what statements and modules have in common."""
-    checks.check_arguments_of(constructor, options, (*given, *_COMMON))
+    known = (*given, *_COMMON)
+    for name in options:
+        require(constructor, f"{name}=…", name in known, one_of(known, name))
     field, _ = given
     python, cpp = (checks.code(name, text) for name, text in given.items())
     if python is None and cpp is None:

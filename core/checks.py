@@ -7,12 +7,12 @@ import json
 import re
 import textwrap
 import types
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 import attrs
 
-from instruction_counts.core.errors import DefinitionError, one_of, quoted, require
+from instruction_counts.core.errors import DefinitionError, quoted, require
 from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject
 from instruction_counts.core.labels import DEVICES
 from instruction_counts.core.runtimes import selectable
@@ -64,12 +64,6 @@ def check_whole(field: str, code: str) -> None:
 
 
 _LEAVING = re.compile(r"\b(return|yield|break|continue|await)\b")
-
-
-def check_arguments_of(constructor: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Refuse arguments of other names, each with what is near."""
-    for name in given:
-        require(constructor, f"{name}=…", name in known, one_of(known, name))
 
 
 def check_names(field: str, code: str | None, name: str) -> None:

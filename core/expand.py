@@ -15,7 +15,6 @@ from instruction_counts.core.checks import thread_counts
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.labels import AutogradMode, AutoLabels, Label, Language, RuntimeMode
 from instruction_counts.core.runtimes import Runtime, asked_for
-from instruction_counts.core.signature import with_backward
 from instruction_counts.core.types import Case, FlatDefinition
 
 
@@ -108,8 +107,8 @@ def _stmt(
         return stmt
     output = group.needed_signature.output
     assert output is not None, "checked when the group was made"
-    tensor = runtime.tensor(output, language)
-    return with_backward(stmt, tensor, language, group.gradient or "")
+    end = ";" if language is Language.CPP else ""
+    return f"{stmt}\n{runtime.tensor(output, language)}.backward({group.gradient or ''}){end}"
 
 
 def _joined(between: str, *parts: str) -> str:

@@ -27,7 +27,14 @@ CPU, CUDA = DEVICES = ("cpu", "cuda")
 """Where the tensors of a case are, as torch spells it."""
 
 
-class Language(enum.Enum):
+class _Spelled(enum.Enum):
+    @property
+    def option(self) -> str:
+        """How people write it: ``c++``, ``torchscript``, ``forward+backward``, ``explicit``."""
+        return str(self.value).lower().replace(" + ", "+") or "explicit"
+
+
+class Language(_Spelled):
     """The language in which a statement is written."""
 
     PYTHON = "Python"
@@ -46,16 +53,11 @@ class Language(enum.Enum):
                 return member
         raise DefinitionError("language", quoted(value), 'Language.PYTHON ("python") or "c++"')
 
-    @property
-    def option(self) -> str:
-        """How people write it: ``python`` or ``c++``."""
-        return self.value.lower()
-
 
 _further: "dict[str, RuntimeMode]" = {}
 
 
-class RuntimeMode(enum.Enum):
+class RuntimeMode(_Spelled):
     """How a statement is executed; explicit cases (`TimerArgs`) do not say.
 
     These are always there; `new` makes further ones, for `core.runtimes.register`.
@@ -86,23 +88,13 @@ class RuntimeMode(enum.Enum):
     def _missing_(cls, value: object) -> "RuntimeMode | None":
         return _further.get(value) if isinstance(value, str) else None
 
-    @property
-    def option(self) -> str:
-        """How people write it: ``eager``, ``torchscript``, ``compiled``, ``explicit``."""
-        return self.value.lower() or "explicit"
 
-
-class AutogradMode(enum.Enum):
+class AutogradMode(_Spelled):
     """Whether the backward pass is part of the statement; explicit cases do not say."""
 
     FORWARD = "Forward"
     FORWARD_BACKWARD = "Forward + Backward"
     EXPLICIT = ""
-
-    @property
-    def option(self) -> str:
-        """How people write it: ``forward``, ``forward+backward``, ``explicit``."""
-        return self.value.lower().replace(" ", "") or "explicit"
 
 
 Mode = TypeVar("Mode", Language, RuntimeMode, AutogradMode)

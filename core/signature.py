@@ -52,15 +52,6 @@ def call(function: str, signature: Signature, language: Language = Language.PYTH
     return f"{assign(signature, language)}{function}({', '.join(signature.args)}){end}"
 
 
-def with_backward(stmt: str, tensor: str, language: Language, gradient: str = "") -> str:
-    """``stmt``, followed by the backward pass from ``tensor``.
-
-    ``gradient`` names the gradient of the output; a scalar needs none.
-    """
-    end = ";" if language is Language.CPP else ""
-    return f"{stmt}\n{tensor}.backward({gradient}){end}"
-
-
 def assign(signature: Signature, language: Language) -> str:
     """What precedes a call to keep its output."""
     keyword = "auto " if language is Language.CPP else ""

@@ -31,8 +31,7 @@ class Compiled(Runtime):
 
     def setup(self, group: Grouped, language: Language) -> str:
         """The module, or the statement as a function ``f`` of the arguments, as ``compiled``."""
+        del language
         options = "".join(f", {name}={value!r}" for name, value in group.compile_options.items())
-        model = group.model(language)
-        if model is not None:
-            return f"{model}\n\ncompiled = torch.compile(model{options})"
-        return f"{group.python_function}\ncompiled = torch.compile(f{options})"
+        made, name = group.python_program
+        return f"{made}\ncompiled = torch.compile({name}{options})"

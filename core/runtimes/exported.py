@@ -100,8 +100,7 @@ class Exported(Runtime):
 
     def artefact_source(self, group: Grouped) -> str:
         """The program, its inputs, and for each of these the sizes that vary."""
-        signature, model = group.needed_signature, group.model(Language.PYTHON)
-        made, name = (group.python_function, "f") if model is None else (f"{model}\n", "model")
+        signature, (made, name) = group.needed_signature, group.python_program
         inputs = "".join(f"{arg}, " for arg in signature.args).rstrip()
         varying = {arg: tuple(group.dynamic_shapes.get(arg, ())) for arg in signature.args}
         return (

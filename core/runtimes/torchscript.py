@@ -62,12 +62,9 @@ class TorchScript(Runtime):
 
     def artefact_source(self, group: Grouped) -> str:
         """The Python module, or the Python statement as a function, scripted."""
-        setup = group.inputs(Language.PYTHON)
-        model = group.model(Language.PYTHON)
-        if model is not None:
-            return f"import torch\n\n{setup}\n{model}\n\njit_model = torch.jit.script(model)\n"
-        function = f"{_imports(setup)}{group.python_function}"
-        return f"import torch\n\n{function}\njit_model = torch.jit.script(f)\n"
+        setup, (made, name) = group.inputs(Language.PYTHON), group.python_program
+        before = _imports(setup) if group.model(Language.PYTHON) is None else f"{setup}\n"
+        return f"import torch\n\n{before}{made}\njit_model = torch.jit.script({name})\n"
 
     def tensor(self, output: str, language: Language) -> str:
         """In C++ a scripted model returns an IValue, whatever it holds."""

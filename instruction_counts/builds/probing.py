@@ -33,6 +33,7 @@ from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.outcomes import FailureKind, Machine
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.system.cache import Cache
+from instruction_counts.system.files import text_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.shortages import shortage_in
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess
@@ -279,9 +280,6 @@ def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> 
 
 
 def _cpu_model() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor()
-    match = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
+    known = text_of(Path("/proc/cpuinfo"))
+    match = re.search(r"^model name\s*:\s*(.*)$", known, re.MULTILINE)
     return match[1] if match else platform.processor()

@@ -15,7 +15,7 @@ from typing import cast
 
 import attrs
 
-from instruction_counts.builds.cuda.stand_ins import NO_STAND_INS
+from instruction_counts.builds.cuda.stand_ins import StandIns
 from instruction_counts.builds.hermetic import without_aslr
 from instruction_counts.builds.probing import BuildFacts, made_for
 from instruction_counts.core.api import TORCH
@@ -79,7 +79,7 @@ class ForkEngine:
         self._others: dict[_Needs, ForkEngine] = {}
         self._making_others = threading.Lock()
         self._is_closed = False
-        self.stand_ins, cuda = NO_STAND_INS, facts.cuda
+        self.stand_ins, cuda = StandIns(), facts.cuda
         if profile.device == CUDA and cuda is not None:
             folder = Path(facts.torch_root) / "lib"
             self.stand_ins = made_for(facts.build, folder, cuda, compiler.cache)
@@ -93,11 +93,11 @@ class ForkEngine:
         # What another engine of the build said of a case is not said again.
         self._said = said or Once(notice)
         self._losses = Once(self._report_losses)
-        self._files = CaseFiles(
+        self.files = CaseFiles(
             facts, compiler, self._servers.times, self._folder.path, self._own.prepared_by
         )
         self._cases = CaseTasks(
-            *(facts, compiler, profile, self._servers, self._files, self._said.get),
+            *(facts, compiler, profile, self._servers, self.files, self._said.get),
             before_counts=lambda: self._losses.get(None),
         )
         self._starting: list[threading.Thread] = []
@@ -111,15 +111,15 @@ class ForkEngine:
         is_usual = profile.keeps_servers and not profile.layout and not has_others()
         # Without torch a server starts quickly.
         kept_s = keep_s() if is_usual and {*TORCH} <= {*own.imports} else 0.0
-        if not kept_s:
-            return lambda role: self._processes.server(which(role), notice)
-        try:
-            warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
-            warm.attend()
-        except (OSError, subprocess.SubprocessError) as error:
-            notice(f"Servers cannot be kept for the next command: {error}")
-            return lambda role: self._processes.server(which(role), notice)
-        return lambda role: warm.server(which(role))
+        if kept_s:
+            try:
+                warm = WarmServers(self._facts, profile, libraries, kept_s, notice)
+                warm.attend()
+            except (OSError, subprocess.SubprocessError) as error:
+                notice(f"Servers cannot be kept for the next command: {error}")
+            else:
+                return lambda role: warm.server(which(role))
+        return lambda role: self._processes.server(which(role), notice)
 
     @property
     def can_count(self) -> bool:
@@ -135,7 +135,8 @@ class ForkEngine:
             BuildError: it does not start, and ``orders`` ask for counts; or what cases of another
                 device need cannot be made.
         """
-        self.forget_artefacts()
+        for engine in (self, *self._others.values()):
+            engine.files.forget_artefacts()
         needed = {self._needs_of(order) for order in orders if not order.refusal}
         engines = [self if needs == self._own else self._other(needs) for needs in needed]
         counts = any(order.counts and not order.refusal for order in orders)
@@ -148,12 +149,6 @@ class ForkEngine:
                 f"Valgrind does not start:\n{reason}",
                 "Fix it, try the slower engine (--engine timer), or skip the counts (--no-counts).",
             )
-
-    def forget_artefacts(self) -> None:
-        """Make again what cases need: files that it was made of may have been edited since."""
-        self._files.forget_artefacts()
-        for other in list(self._others.values()):
-            other.forget_artefacts()
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
@@ -192,7 +187,7 @@ class ForkEngine:
             title = f'the server of build "{self._facts.build.name}"'
             self._start_failure = Failure(FailureKind.REFUSED, f"{title} does not start: {error}")
             raise WorkerError(self._start_failure) from error
-        attempt.files = self._files.of(order, cores)
+        attempt.files = self.files.of(order, cores)
 
         def run(place: Path) -> None:
             attempt.run(self._servers.times, {"task": "blocks", "socket": str(place)})
@@ -251,9 +246,8 @@ class ForkEngine:
     def fingerprint(self) -> Fingerprint:
         """The build's own, with what is known of the server that counts."""
         others = list(self._others.values())  # more may come meanwhile
-        for other in others:
-            if not self._servers.counts.ready:
-                return other.fingerprint
+        if others and not self._servers.counts.ready:
+            return others[0].fingerprint
         made = [self.stand_ins, *(other.stand_ins for other in others)]
         holds = self._servers.counts.ready.get("holds_caches")
         return attrs.evolve(
@@ -269,22 +263,15 @@ class ForkEngine:
         """Begin to start the servers in the background, the counting one on a core of its own."""
         others = [order for order in orders if self._needs_of(order) != self._own]
         orders = [order for order in orders if order not in others]
-        starts = []
+        counts, cycles = self._servers.counts, self._servers.cycles
         if any(order.times for order in orders):
-            starts.append(lambda: _warm_up(self._servers.times))
-        wanted = {
-            self._servers.counts: any(order.counts for order in orders),
-            self._servers.cycles: any(order.asks_for_cycles for order in orders),
-        }
-        for server, is_wanted in wanted.items():
-            if is_wanted and not server.is_ready:
-                starts.append(partial(self._start_counting, server, lend))
+            self._begin(_warm_up, self._servers.times)
+        if any(order.counts for order in orders) and not counts.is_ready:
+            self._begin(self._start_counting, counts, lend)
+        if any(order.asks_for_cycles for order in orders) and not cycles.is_ready:
+            self._begin(self._start_counting, cycles, lend)
         if others:
-            starts.append(lambda: self._start_others(others, lend))
-        for start in starts:
-            thread = threading.Thread(target=start, daemon=True)
-            thread.start()
-            self._starting.append(thread)
+            self._begin(self._start_others, others, lend)
         sources = [
             CppSource.of(order.case)
             for order in orders
@@ -293,6 +280,11 @@ class ForkEngine:
         if sources:  # nobody waits for all of it
             ahead = partial(self._compiler.compile_ahead, sources, lend)
             threading.Thread(target=ahead, daemon=True).start()
+
+    def _begin(self, target: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=target, args=arguments, daemon=True)
+        thread.start()
+        self._starting.append(thread)
 
     def _start_others(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
         for thread in self._starting:

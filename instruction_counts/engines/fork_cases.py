@@ -124,9 +124,7 @@ class CaseTasks:
                 server.cores = attempt.cores[:1]  # always on one, also where a lane is first
         attempt.files = self._files.of(order, attempt.cores)
         is_warm = kind_of(order.case).has_windows
-        times = None
-        if order.times:
-            times = self._times_of(attempt, is_warm=is_warm)
+        times = self._times_of(attempt, is_warm=is_warm) if order.times else None
         used, reason = self._resources_of(attempt) if is_warm else ({}, None)
         observed = self._observed(attempt)
         metrics = {**used, **self._metrics_of_tasks(attempt)}

@@ -2,10 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from instruction_counts.builds.compilers import first_line
 from instruction_counts.builds.files import digest_of
@@ -21,7 +19,7 @@ from instruction_counts.engines.fork_counts import Once
 from instruction_counts.engines.fork_server import CACHES
 from instruction_counts.engines.warm.client import Server
 from instruction_counts.system.cache import has_its_sources, key_of, note_sources
-from instruction_counts.system.worker_tasks import task_named
+from instruction_counts.system.worker_tasks import request_for
 
 
 class CaseFiles:
@@ -67,8 +65,8 @@ class CaseFiles:
         key = key_of(args.setup, args.stmt, str(args.num_threads), *self._identity)
 
         def build(folder: Path) -> None:
-            made = {CACHES: folder / CACHES}
-            self._make(self.prepared_by, case_message(order.case), order, cores, made)
+            request = request_for(self.prepared_by, case_message(order.case), cores)
+            self._times.run(request, order.timeout_s, made={CACHES: folder / CACHES})
 
         return self._compiler.cache.entry(self.prepared_by, key, build) / CACHES
 
@@ -97,8 +95,9 @@ class CaseFiles:
         name, num_threads = f"artefact{artefact.suffix}", order.case.num_threads
 
         def build(folder: Path) -> None:
-            asked = {"artefact_source": source, "num_threads": num_threads}
-            answer = self._make("artefact", asked, order, cores, {"artefact": folder / name})
+            case = {"artefact_source": source, "num_threads": num_threads}
+            request = request_for("artefact", case, cores)
+            answer = self._times.run(request, order.timeout_s, made={"artefact": folder / name})
             note_sources(folder, answer["read"])
 
         if artefact.is_kept:
@@ -108,14 +107,3 @@ class CaseFiles:
         folder = Path(tempfile.mkdtemp(dir=self.folder, prefix="artefact-"))
         build(folder)
         return folder / name
-
-    def _make(
-        self,
-        task: str,
-        case: Mapping[str, Any],
-        order: WorkOrder,
-        cores: tuple[int, ...],
-        made: Mapping[str, Path],
-    ) -> dict[str, Any]:
-        request = {**task_named(task).request, "cores": list(cores), "case": case}
-        return self._times.run(request, order.timeout_s, made=made)

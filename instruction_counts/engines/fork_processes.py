@@ -17,6 +17,7 @@ from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.system.commands import called
+from instruction_counts.system.files import text_of
 from instruction_counts.system.worker_process import WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
@@ -221,11 +222,7 @@ _SAID = re.compile(r"(?:==\d+== +\S|vex ).*")
 
 def said_by_valgrind(folder: Path, pid: int) -> str:
     """Why Valgrind ended a process, from its log below ``folder``; empty where it did not."""
-    try:
-        text = (folder / f"cg.{pid}.log").read_text(errors="replace")
-    except OSError:
-        return ""
-    lines = text.partition("Events    :")[0].splitlines()
+    lines = text_of(folder / f"cg.{pid}.log").partition("Events    :")[0].splitlines()
     return "\n".join(line for line in lines if _SAID.match(line) and not _HEADING.match(line))
 
 

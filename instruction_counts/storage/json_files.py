@@ -63,14 +63,11 @@ _TABLES = (FunctionCost, CallCost, PythonFunction, OperatorCalls)
 # What has to be so beside types and bounds, for whoever takes values apart
 
 
-def _check_record(record: Record) -> None:
-    if not record.label:
-        raise Mismatch("at least one string", at=("label",))
-
-
 def _check_run(run: Run) -> None:
     seen: set[object] = set()
     for place, record in enumerate(run.cases):
+        if not record.label:
+            raise Mismatch("at least one string", at=("cases", place, "label"))
         if record.build not in run.builds:
             raise Mismatch(one_of(run.builds, record.build), at=("cases", place, "build"))
         if record.identity in seen:
@@ -97,7 +94,6 @@ def _check_sample(tensor: TensorValue) -> None:
 _CHECKS: Mapping[Any, Callable[[Any], None]] = {
     FunctionCosts: _check_calls,
     TensorValue: _check_sample,
-    Record: _check_record,
     Run: _check_run,
 }
 

@@ -106,6 +106,17 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
+def text_of(path: Path) -> str:
+    """The text of a file, as far as it is any, without its last line break.
+
+    It is empty where the file cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+    except OSError:
+        return ""
+
+
 def check_writable(path: Path, option: str) -> None:
     """Try now what would otherwise fail only when all is measured; leaves nothing behind.
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import attrs
 
+from instruction_counts.system.files import text_of
+
 ROOT = Path("/")
 _CPUS = "sys/devices/system/cpu"
 _STOLEN = 8
@@ -31,16 +33,16 @@ class Surroundings:
 
     def clock_khz(self) -> int:
         """How fast the first of the cores runs now; 0 where that cannot be read."""
-        text = _text(self.root, f"{_CPUS}/cpu{min(self.cores)}/cpufreq/scaling_cur_freq")
+        text = text_of(self.root / f"{_CPUS}/cpu{min(self.cores)}/cpufreq/scaling_cur_freq")
         return int(text) if text.isdecimal() else 0
 
     def governor(self) -> str:
         """What decides how fast the first of them runs: ``powersave``."""
-        return _text(self.root, f"{_CPUS}/cpu{min(self.cores)}/cpufreq/scaling_governor")
+        return text_of(self.root / f"{_CPUS}/cpu{min(self.cores)}/cpufreq/scaling_governor")
 
     def load(self) -> float:
         """How many processes wanted to run over the last minute, on average."""
-        first = _text(self.root, "proc/loadavg").partition(" ")[0]
+        first = text_of(self.root / "proc/loadavg").partition(" ")[0]
         return float(first) if first.replace(".", "", 1).isdecimal() else 0.0
 
     def advice(self) -> Iterator[str]:
@@ -49,13 +51,13 @@ class Surroundings:
         if governor not in {"", "performance"}:
             remedy = "sudo cpupower frequency-set --governor performance"
             yield f"the clock follows the load (governor {governor}): {remedy}"
-        if _text(self.root, f"{_CPUS}/intel_pstate/no_turbo") == "0":
+        if text_of(self.root / f"{_CPUS}/intel_pstate/no_turbo") == "0":
             remedy = f"echo 1 | sudo tee /{_CPUS}/intel_pstate/no_turbo"
             yield f"the clock rises when it can (turbo): {remedy}"
-        if _text(self.root, f"{_CPUS}/cpufreq/boost") == "1":
+        if text_of(self.root / f"{_CPUS}/cpufreq/boost") == "1":
             remedy = f"echo 0 | sudo tee /{_CPUS}/cpufreq/boost"
             yield f"the clock rises when it can: {remedy}"
-        if _text(self.root, f"{_CPUS}/smt/active") == "1":
+        if text_of(self.root / f"{_CPUS}/smt/active") == "1":
             yield "some cores share a physical core (SMT): name one of each pair with --cores"
         if self.load() > _MOST_LOAD * len(self.cores):
             yield f"other processes run (load {self.load():g}): wait for them, or end them"
@@ -68,17 +70,10 @@ class Surroundings:
             )
 
 
-def _text(root: Path, name: str) -> str:
-    try:
-        return (root / name).read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return ""
-
-
 def _ticks(root: Path, cores: Collection[int]) -> Iterator[list[int]]:
     """The columns of ``/proc/stat`` of these cores, as far as they are there."""
     names = {f"cpu{core}" for core in cores}
-    for line in _text(root, "proc/stat").splitlines():
+    for line in text_of(root / "proc/stat").splitlines():
         name, *columns = line.split()
         if name in names and len(columns) >= _STOLEN and all(map(str.isdecimal, columns)):
             yield [int(column) for column in columns[:_STOLEN]]

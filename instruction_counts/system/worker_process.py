@@ -20,6 +20,7 @@ from typing import Any, Self
 import attrs
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.system.files import text_of
 from instruction_counts.system.shortages import shortage_in
 from instruction_counts.system.worker_tasks import COUNTED, FOLDER
 
@@ -242,11 +243,8 @@ def children_of(pid: int) -> set[int]:
 
 
 def _is_running(pid: int) -> bool:
-    try:
-        status = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return False
-    return status.rpartition(b") ")[2][:1] not in {b"Z", b"X"}
+    status = text_of(Path(f"/proc/{pid}/stat"))
+    return status.rpartition(") ")[2][:1] not in {"", "Z", "X"}
 
 
 def _largest_file(pid: int) -> int | None:

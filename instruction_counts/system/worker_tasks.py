@@ -5,7 +5,10 @@ the request, and in a child of a server also the `Shim`; what it returns is the 
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import attrs
 
@@ -91,6 +94,13 @@ def register(task: Task) -> Task:
     if any(module != task.module for module in others):
         raise ValueError(f"another module {task.module.name} is registered already")
     return _TASKS.register(task)
+
+
+def request_for(
+    name: str, case: Mapping[str, Any] = MappingProxyType({}), cores: Sequence[int] = ()
+) -> dict[str, Any]:
+    """What asks a server for a task, for a case that is given to a child on ``cores``."""
+    return {**task_named(name).request, "cores": list(cores), "case": dict(case)}
 
 
 def has_others() -> bool:

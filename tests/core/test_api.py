@@ -3,7 +3,8 @@
 import contextlib
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -28,22 +29,28 @@ from instruction_counts.core.api import (
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Language
 
-NAMED_STMTS = {"py_stmt": "y = x + x", "cpp_stmt": "auto y = x + x;", "signature": "f(x) -> y"}
-MODELS = {
-    "py_model_setup": "model = torch.nn.ReLU()",
-    "cpp_model_setup": "auto model = torch::nn::ReLU();",
-    "signature": "f(x) -> y",
-}
 ONE = "at least one"
 NO_LINE = "no benchmark in either block"
 THREADS = "an int from 1 to 2,147,483,647, or a tuple of distinct ones"
 VERBS = {"torchscript": "script", "compiled": "compile", "exported": "export"}
 COMPILED = "True, False, or a mapping with some of fullgraph, dynamic, backend, mode"
+DEFINES_Y, OF_SIGNATURE = "code that defines `y`", "an argument of the signature: x"
 EXPORTED = 'True, False, or the dimensions that vary: {"dynamic_shapes": {"x": (0,)}}'
 COMMON = (
     "setup, signature, torchscript, compiled, exported, autograd, num_threads, device, gradient, "
     "metadata, runtimes, subject, expected"
 )
+STATED = partial(GroupedStmts, "x")
+NAMED = partial(
+    GroupedStmts, py_stmt="y = x + x", cpp_stmt="auto y = x + x;", signature="f(x) -> y"
+)
+NAMED_MODEL = partial(
+    GroupedModules,
+    py_model_setup="model = torch.nn.ReLU()",
+    cpp_model_setup="auto model = torch::nn::ReLU();",
+    signature="f(x) -> y",
+)
+EXPLICIT = partial(TimerArgs, "x")
 ANY_VALUE = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(),
     st.lists(st.integers()), st.tuples(st.integers(), st.text()), st.sampled_from(Language),
@@ -85,22 +92,21 @@ def test_a_mode_asks_only_for_what_it_uses(kwargs: Any) -> None:
     assert isinstance(GroupedStmts(**kwargs), GroupedBenchmark)
 
 
-def module(**fields: Any) -> GroupedModules:
-    """Modules in both languages, but for ``fields``."""
-    return GroupedModules(**{**MODELS, **fields})
-
-
 @pytest.mark.parametrize(
     ("group", "python", "cpp"),
     [
         # A blank statement is as good as none, and a language without a module has none.
         (GroupedStmts("x", ""), "x", None),
         (GroupedStmts(" \n", "x;"), None, "x;"),
-        (module(cpp_model_setup=None), "y = model(x)", None),
-        (module(py_model_setup=None), None, "auto y = model->forward(x);"),
-        (module(signature="f(a, b) -> y"), "y = model(a, b)", "auto y = model->forward(a, b);"),
+        (NAMED_MODEL(cpp_model_setup=None), "y = model(x)", None),
+        (NAMED_MODEL(py_model_setup=None), None, "auto y = model->forward(x);"),
+        (
+            NAMED_MODEL(signature="f(a, b) -> y"),
+            "y = model(a, b)",
+            "auto y = model->forward(a, b);",
+        ),
         # One without an output is called for its effect.
-        (module(signature="f() -> None"), "model()", "model->forward();"),
+        (NAMED_MODEL(signature="f() -> None"), "model()", "model->forward();"),
     ],
 )
 def test_a_group_has_the_statements_of_its_languages(
@@ -126,136 +132,119 @@ def test_what_happens_once_is_an_explicit_case_of_its_kind() -> None:
     assert GroupedOnce("x") == TimerArgs("x", kind="once")
 
 
-MISTAKES = [
-    (GroupedSetup, {"py_setup": 1}, "py_setup", "1 (int)", "text"),
-    (GroupedSetup, {"global_setup": ["a"]}, "global_setup", "['a'] (list)", "text"),
-    *((GroupedSetup, {"paths": paths}, "paths", None, None) for paths in (None, ["/a"], {"/a": 1})),
-    # Statements
-    (GroupedStmts, {"cpp_stmt": " \n"}, "py_stmt", "no statement in either language", ONE),
-    (GroupedStmts, {"py_stmt": 1}, "py_stmt", "1 (int)", "text"),
-    *(
+MISTAKES: Mapping[Callable[..., object], Sequence[tuple[Any, ...]]] = {
+    GroupedSetup: [
+        ({"py_setup": 1}, "py_setup", "1 (int)", "text"),
+        ({"global_setup": ["a"]}, "global_setup", "['a'] (list)", "text"),
+        ({"global_setup": "//\udcff"}, "global_setup", r"'\udcff' in line 1"),
+        *(({"paths": paths}, "paths") for paths in (None, ["/a"], {"/a": 1})),
+    ],
+    GroupedStmts: [
+        ({"cpp_stmt": " \n"}, "py_stmt", "no statement in either language", ONE),
+        ({"py_stmt": 1}, "py_stmt", "1 (int)", "text"),
+        ({"py_stmt": "x\n'\ud800'"}, "py_stmt", r"'\ud800' in line 2", "text in UTF-8"),
         (
-            *(GroupedStmts, {**NAMED_STMTS, "py_stmt": None, flag: True}),
-            *("py_stmt", "nothing", f"a Python statement to {verb}"),
-        )
-        for flag, verb in VERBS.items()
-    ),
-    *(
+            {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True},
+            *("signature", '"f(x) -> None"', "an output, which autograd=True runs backward from"),
+        ),
+    ],
+    STATED: [
+        *(
+            ({flag: True}, "signature", "nothing", f'"f(a, b, …) -> output": {flag}=True needs it')
+            for flag in (*VERBS, "autograd")
+        ),
+        ({"setup": Inputs.SMALL}, "setup", None, "a GroupedSetup (its .value)"),
+        ({"num_threads": 0}, "num_threads", "0 (int)", THREADS),
+        ({"num_threads": True}, "num_threads", "True (bool)", THREADS),
+        *(({"num_threads": number}, "num_threads", None, THREADS) for number in ((1, [2]), 2**63)),
         (
-            *(GroupedStmts, {"py_stmt": "x", flag: True}),
-            *("signature", "nothing", f'"f(a, b, …) -> output": {flag}=True needs it'),
-        )
-        for flag in (*VERBS, "autograd")
-    ),
-    (
-        *(GroupedStmts, {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True}),
-        *("signature", '"f(x) -> None"', "an output, which autograd=True runs backward from"),
-    ),
-    (
-        *(GroupedStmts, {**NAMED_STMTS, "exported": {"dynamic_shapes": {"w": [0]}}}),
-        *("exported", '"w"', "an argument of the signature: x"),
-    ),
-    (
-        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": "yy = x", "torchscript": True}),
-        *("py_stmt", '"yy = x"', "code that defines `y`"),
-    ),
-    (
-        *(GroupedStmts, {**NAMED_STMTS, "cpp_stmt": "x + x;", "autograd": True}),
-        *("cpp_stmt", '"x + x;"', "code that defines `y`"),
-    ),
-    (GroupedStmts, {**NAMED_STMTS, "torchscript": 1}, "torchscript", "1 (int)", "True or False"),
-    (
-        *(GroupedStmts, {"py_stmt": "x", "setup": Inputs.SMALL}),
-        *("setup", None, "a GroupedSetup (its .value)"),
-    ),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": True}, "num_threads", "True (bool)", THREADS),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": (1, [2])}, "num_threads", None, THREADS),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": 2**63}, "num_threads", None, THREADS),
-    (GroupedStmts, {"py_stmt": "x\n'\ud800'"}, "py_stmt", r"'\ud800' in line 2", "text in UTF-8"),
-    (GroupedSetup, {"global_setup": "//\udcff"}, "global_setup", r"'\udcff' in line 1", None),
-    (
-        *(GroupedStmts, {"py_stmt": "x", "num_thread": 2}, "GroupedStmts", '"num_thread=…"'),
-        f"one of py_stmt, cpp_stmt, {COMMON}; did you mean num_threads?",
-    ),
-    # What torch does not take
-    *(
-        (GroupedStmts, {**NAMED_STMTS, "compiled": asked}, "compiled", None, COMPILED)
-        for asked in (1, "inductor", {"speed": True}, {"fullgraph": "yes"}, {"backend": None})
-    ),
-    *(
-        (GroupedStmts, {**NAMED_STMTS, "exported": asked}, "exported", None, EXPORTED)
-        for asked in (
-            *(1, {}, {"x": (0,)}),
-            *({"dynamic_shapes": {"x": 0}}, {"dynamic_shapes": {"x": [-1]}}),
-        )
-    ),
-    # Modules
-    (
-        *(GroupedModules, {"py_model": "x"}, "GroupedModules", '"py_model=…"'),
-        f"one of py_model_setup, cpp_model_setup, {COMMON}; did you mean py_model_setup?",
-    ),
-    (
-        *(GroupedModules, {"signature": "f(x) -> y"}),
-        *("py_model_setup", "no model in either language", ONE),
-    ),
-    (
-        *(GroupedModules, {"py_model_setup": "model = 1"}),
-        *("signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'),
-    ),
-    (
-        *(GroupedModules, {**MODELS, "py_model_setup": "net = f()"}),
-        *("py_model_setup", '"net = f()"', "code that defines `model`"),
-    ),
-    (
-        *(GroupedModules, {**MODELS, "py_model_setup": None, "torchscript": True}),
-        *("py_model_setup", "nothing", "a Python model to script"),
-    ),
-    # Variants
-    (GroupedVariants, {"py_block": "# @Setup\nx = 1"}, "py_block", NO_LINE, "at least one line"),
-    (
-        *(GroupedVariants, {"py_block": "# @Global_Setup\nx = 1\n# @a\nx"}),
-        *("py_block", '"x = 1"', "no global setup: only C++ has one"),
-    ),
-    (GroupedVariants, {"py_block": "# @\nx"}, "py_block", '"# @"', "a label after the @"),
-    (GroupedVariants, {"py_block": None}, "py_block", "None (NoneType)", None),
-    (GroupedVariants, {"cpp_block": "x;\n\udcff"}, "cpp_block", r"'\udcff' in line 2", None),
-    (GroupedVariants, {"py_block": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
-    # Explicit cases
-    (TimerArgs, {"stmt": "  \n "}, "stmt", '""', "a statement"),
-    (TimerArgs, {"stmt": "x", "global_setup": "y"}, "global_setup", '"y"', "nothing: C++ only"),
-    (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", None, THREADS),
-    (TimerArgs, {"stmt": "x\nbreak"}, "stmt", '"break"', "code to repeat: 'break' outside loop"),
-    (
-        *(TimerArgs, {"stmt": "x", "setup": "return"}, "setup", '"return"'),
-        "code to repeat: 'return' outside function",
-    ),
-    (TimerArgs, {"stmt": "x", "device": "gpu"}, "device", '"gpu"', "one of cpu, cuda, or None"),
-    # What happens once
-    (GroupedOnce, {"py_stmt": "x", "imports": "torch"}, "imports", '"torch"', None),
-    (GroupedOnce, {"py_stmt": "x", "imports": ("torch", 1)}, "imports", None, None),
-    (GroupedOnce, {"py_stmt": "x", "imports": ("torch; x",)}, "imports", None, None),
-    (GroupedOnce, {"py_stmt": "x", "imports": ("torch.fx",)}, "imports", None, None),
-    (TimerArgs, {"stmt": "x", "imports": ()}, "imports", None, '("torch",): it is warm'),
-    (
-        *(TimerArgs, {"stmt": "x", "kind": "once", "language": "c++"}),
-        *("language", '"C++"', "Python: it runs once"),
-    ),
-    # Devices
-    (GroupedStmts, {"py_stmt": "x", "device": ("cpu", "cpu")}, "device", None, None),
-    (GroupedStmts, {"py_stmt": "x", "device": ()}, "device", None, None),
-    (GroupedStmts, {"py_stmt": "x", "device": ("cpu", [])}, "device", None, None),
-    (GroupedVariants, {"py_block": "x", "device": "gpu"}, "device", '"gpu"', None),
-    # Gradients and metadata
-    (GroupedStmts, {**NAMED_STMTS, "gradient": "g"}, "gradient", '"g"', None),
-    (GroupedStmts, {**NAMED_STMTS, "gradient": "g + 1", "autograd": True}, "gradient", None, None),
-    (GroupedStmts, {"py_stmt": "x", "metadata": [1]}, "metadata", None, None),
-    (GroupedStmts, {"py_stmt": "x", "metadata": {1: 2}}, "metadata", None, None),
-    (GroupedStmts, {"py_stmt": "x", "metadata": {"a": math.nan}}, "metadata", None, None),
-]
+            *({"num_thread": 2}, "GroupedStmts", '"num_thread=…"'),
+            f"one of py_stmt, cpp_stmt, {COMMON}; did you mean num_threads?",
+        ),
+        *(({"device": device}, "device") for device in (("cpu", "cpu"), (), ("cpu", []))),
+        *(({"metadata": stated}, "metadata") for stated in ([1], {1: 2}, {"a": math.nan})),
+    ],
+    NAMED: [
+        *(
+            ({"py_stmt": None, flag: True}, "py_stmt", "nothing", f"a Python statement to {verb}")
+            for flag, verb in VERBS.items()
+        ),
+        ({"exported": {"dynamic_shapes": {"w": [0]}}}, "exported", '"w"', OF_SIGNATURE),
+        ({"py_stmt": "yy = x", "torchscript": True}, "py_stmt", '"yy = x"', DEFINES_Y),
+        ({"cpp_stmt": "x + x;", "autograd": True}, "cpp_stmt", '"x + x;"', DEFINES_Y),
+        ({"torchscript": 1}, "torchscript", "1 (int)", "True or False"),
+        # What torch does not take
+        *(
+            ({"compiled": asked}, "compiled", None, COMPILED)
+            for asked in (1, "inductor", {"speed": True}, {"fullgraph": "yes"}, {"backend": None})
+        ),
+        *(({"exported": asked}, "exported", None, EXPORTED) for asked in (1, {}, {"x": (0,)})),
+        *(
+            ({"exported": {"dynamic_shapes": {"x": sizes}}}, "exported", None, EXPORTED)
+            for sizes in (0, [-1])
+        ),
+        ({"gradient": "g"}, "gradient", '"g"'),
+        ({"gradient": "g + 1", "autograd": True}, "gradient"),
+    ],
+    GroupedModules: [
+        (
+            *({"py_model": "x"}, "GroupedModules", '"py_model=…"'),
+            f"one of py_model_setup, cpp_model_setup, {COMMON}; did you mean py_model_setup?",
+        ),
+        ({"signature": "f(x) -> y"}, "py_model_setup", "no model in either language", ONE),
+        (
+            *({"py_model_setup": "model = 1"}, "signature", "nothing"),
+            '"f(a, b, …) -> output": it says how to call the module',
+        ),
+    ],
+    NAMED_MODEL: [
+        (
+            *({"py_model_setup": "net = f()"}, "py_model_setup", '"net = f()"'),
+            "code that defines `model`",
+        ),
+        (
+            *({"py_model_setup": None, "torchscript": True}, "py_model_setup", "nothing"),
+            "a Python model to script",
+        ),
+    ],
+    GroupedVariants: [
+        ({"py_block": "# @Setup\nx = 1"}, "py_block", NO_LINE, "at least one line"),
+        (
+            *({"py_block": "# @Global_Setup\nx = 1\n# @a\nx"}, "py_block", '"x = 1"'),
+            "no global setup: only C++ has one",
+        ),
+        ({"py_block": "# @\nx"}, "py_block", '"# @"', "a label after the @"),
+        ({"py_block": None}, "py_block", "None (NoneType)"),
+        ({"cpp_block": "x;\n\udcff"}, "cpp_block", r"'\udcff' in line 2"),
+        ({"py_block": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
+        ({"py_block": "x", "device": "gpu"}, "device", '"gpu"'),
+    ],
+    TimerArgs: [
+        ({"stmt": "  \n "}, "stmt", '""', "a statement"),
+        ({"stmt": "x\nbreak"}, "stmt", '"break"', "code to repeat: 'break' outside loop"),
+    ],
+    EXPLICIT: [
+        ({"global_setup": "y"}, "global_setup", '"y"', "nothing: C++ only"),
+        ({"num_threads": (1, 1)}, "num_threads", None, THREADS),
+        ({"setup": "return"}, "setup", '"return"', "code to repeat: 'return' outside function"),
+        ({"device": "gpu"}, "device", '"gpu"', "one of cpu, cuda, or None"),
+        ({"imports": ()}, "imports", None, '("torch",): it is warm'),
+        ({"kind": "once", "language": "c++"}, "language", '"C++"', "Python: it runs once"),
+    ],
+    partial(GroupedOnce, "x"): [
+        ({"imports": "torch"}, "imports", '"torch"'),
+        *(
+            ({"imports": (*imports,)}, "imports")
+            for imports in (["torch", 1], ["torch; x"], ["torch.fx"])
+        ),
+    ],
+}
 
 
-@pytest.mark.parametrize(("build", "kwargs", "field", "found", "expected"), MISTAKES)
+@pytest.mark.parametrize(
+    ("build", "kwargs", "field", "found", "expected"),
+    [(build, *row, *[None] * (4 - len(row))) for build, rows in MISTAKES.items() for row in rows],
+)
 def test_a_mistake_names_its_field_and_what_was_found(
     build: Callable[..., object],
     kwargs: dict[str, Any],

@@ -1,33 +1,12 @@
-"""Records: failures, and what is known of their builds."""
+"""Records, and what is known of their builds."""
 
 import attrs
-import pytest
 
 from instruction_counts.core.api import GroupedSetup, GroupedStmts
 from instruction_counts.core.expand import materialize
 from instruction_counts.domain.build import completed
-from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.domain.records import Record
 from tests.fakes import FINGERPRINT, OK
-
-
-@pytest.mark.parametrize(
-    ("failure", "summary"),
-    [
-        (Failure(FailureKind.EXIT, "first\nsecond"), "first"),
-        (Failure(FailureKind.EXCEPTION, "E: \n\n  bad value:\n  x"), "E: bad value:"),
-        (
-            Failure(FailureKind.EXCEPTION, "E: it raised:\nF: bad value"),
-            "E: it raised: F: bad value",
-        ),
-        (Failure(FailureKind.EXCEPTION, "E: "), "E: "),
-        (Failure(FailureKind.TIMEOUT, ""), "timeout"),
-        (Failure(FailureKind.EXCEPTION, "E: bad", "", "stmt line 1"), "E: bad"),
-    ],
-)
-def test_a_failure_has_a_summary_of_one_line(failure: Failure, summary: str) -> None:
-    """With the user's line where it is known."""
-    assert summary == failure.summary
 
 
 def test_what_is_known_only_later_is_taken_from_the_first_that_knows_it() -> None:

@@ -116,10 +116,10 @@ def test_a_model_is_scripted_once_for_all_cases_of_a_run() -> None:
     cases = [case for case in materialize({("add",): group}) if artefact_source(case)]
     order = WorkOrder(cases[0], BUILD, 10.0)
     engine = ForkEngine(FACTS, LibrariesAt(), OWN, lambda _: None)
-    engine._files._times = server = Making(None, Which("times"), {})  # type: ignore[arg-type]
+    engine.files._times = server = Making(None, Which("times"), {})  # type: ignore[arg-type]
 
     with contextlib.closing(engine):
         for run in (1, 2):
             engine.check([])
-            assert engine._files.of(order, (0,)) == engine._files.of(order, (0,))
+            assert engine.files.of(order, (0,)) == engine.files.of(order, (0,))
             assert run == server.made

@@ -38,17 +38,6 @@ def from_system(number: int, *names: str | None) -> OSError:
             *("/é cannot be named in the locale's encoding, ascii", "PYTHONUTF8=1"),
         ),
     ],
-    ids=[
-        "file",
-        "process",
-        "thread",
-        "descriptors",
-        "size of a file",
-        "memory",
-        "no folder",
-        "no home",
-        "locale",
-    ],
 )
 def test_what_is_short_is_named(error: BaseException, message: str, remedy: str) -> None:
     """With what helps against it."""

@@ -221,9 +221,6 @@ class StandIns:
     """What a fingerprint has of them; counts with others are not comparable."""
 
 
-NO_STAND_INS = StandIns()
-
-
 def stand_ins(
     torch_libraries: Path,
     versions: Versions,

@@ -39,7 +39,7 @@ from instruction_counts.engines.cpp.source import (
 )
 from instruction_counts.engines.engine import Lend
 from instruction_counts.system.cache import VARIABLE, Cache, has_its_sources, key_of, note_sources
-from instruction_counts.system.files import states_of
+from instruction_counts.system.files import states_of, text_of
 
 _CASES, _SHIMS, HEADERS = "cases", "shims", "headers"
 """Kinds of entries of the cache."""
@@ -295,10 +295,7 @@ def cpp_standard(torch_root: Path) -> int:
 
     Torch 1.13 names C++14, whose headers also compile as C++17; 2.0 names C++17 and 2.13 C++20.
     """
-    try:
-        text = (torch_root / "utils" / "cpp_extension.py").read_text(encoding="utf-8")
-    except OSError:
-        return _OLDEST_STANDARD
+    text = text_of(torch_root / "utils" / "cpp_extension.py")
     named = [int(year) for year in re.findall(r"""['"]-std=c\+\+(\d\d)['"]""", text)]
     return max([_OLDEST_STANDARD, *named])
 

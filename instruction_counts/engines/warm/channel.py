@@ -32,7 +32,6 @@ from instruction_counts.system.program import HOME
 
 KEEP_VARIABLE = "INSTRUCTION_COUNTS_KEEP_SERVERS"
 _KEEP_S = 600.0
-_LONGEST_LINE = 1 << 28
 _LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 """What `ulimit` sets."""
 _FURTHER = b"+"
@@ -161,7 +160,7 @@ def receive(connection: socket.socket) -> dict[str, Any]:
         OSError: it is gone, or says something else.
     """
     with connection.makefile("rb") as stream:
-        line = stream.readline(_LONGEST_LINE)
+        line = stream.readline()
     if not line.endswith(b"\n"):
         raise ConnectionResetError("the other end is gone")
     message: dict[str, Any] = json.loads(line)

@@ -8,6 +8,7 @@ is gone, and when it is told to; its servers and their files end with it.
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -26,10 +27,10 @@ from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import ForkProcesses, Which
 from instruction_counts.engines.fork_server import KEPT, ForkServer, ServerStartError
 from instruction_counts.engines.warm import channel
-from instruction_counts.system.files import states_of
+from instruction_counts.system.files import states_of, text_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, children_of
-from instruction_counts.system.worker_tasks import task_named
+from instruction_counts.system.worker_tasks import request_for
 
 _LOOK_UP_S = 1.0
 _FIRST_WITHIN_S = 60.0
@@ -234,9 +235,8 @@ class Holder:
     def _note_loaded(self, server: ForkServer, role: str) -> None:
         """Remember the files of which a server's memory was made."""
         name = "loaded" if role == "times" else "loaded_while_counting"
-        request = {**task_named(name).request, "cores": [], "case": {}}
         try:
-            paths = server.run(request, _LOADED_TIMEOUT_S)["files"]
+            paths = server.run(request_for(name), _LOADED_TIMEOUT_S)["files"]
         except WorkerError:
             self._retire()  # what it was made of cannot be watched
             return
@@ -245,14 +245,8 @@ class Holder:
 
 def _memory_is_short() -> bool:
     """Whether little is left of the memory of this machine."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return False
-    found = {
-        name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)
-    }
-    total, available = found.get("MemTotal", 0), found.get("MemAvailable", 1)
+    found = dict(re.findall(r"^(\w+): +(\d+)", text_of(Path("/proc/meminfo")), re.MULTILINE))
+    total, available = (int(found.get(name, 0)) for name in ("MemTotal", "MemAvailable"))
     return available < total * _LEAST_AVAILABLE
 
 
