@@ -9,8 +9,12 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "docs" / "examples"
 MAIN = [sys.executable, str(ROOT / "main.py")]
 
 
@@ -73,6 +77,13 @@ def in_ci(script: str, folder: Path, **variables: str) -> subprocess.CompletedPr
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
     }
     return called(["bash", "-e", "-o", "pipefail", "-c", script], folder, {**given, **variables})
+
+
+def workflow_steps(name: str = "github-actions", job: str = "check") -> list[dict[str, Any]]:
+    """The steps of an example workflow."""
+    text = (EXAMPLES / f"{name}.yml").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = yaml.safe_load(text)["jobs"][job]["steps"]
+    return found
 
 
 def executable(path: Path, script: str) -> str:

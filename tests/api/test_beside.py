@@ -62,10 +62,7 @@ def test_a_package_without_a_file_has_all_its_folders(
 ) -> None:
     """They may lie in several folders."""
     write(first__mine="import parts.one, parts.two\nx = parts.one.x + parts.two.x")
-    for number, folder in enumerate(("first", "second"), 1):
-        (tmp_path / folder / "parts").mkdir()
-        name = ("one", "two")[number - 1]
-        (tmp_path / folder / "parts" / f"{name}.py").write_text(f"x = {number}")
+    write(first__parts__one="x = 1", second__parts__two="x = 2")
     importlib.import_module("mine")
 
     assert "3" == elsewhere(tmp_path, "mine.x")
@@ -75,16 +72,11 @@ def test_a_package_without_a_file_has_all_its_folders(
     ("stmt", "setup"), [("late.x", "import late"), ("mine.f()", ""), ("mine.g()", "")]
 )
 def test_modules_are_found_that_nobody_imported_yet(
-    stmt: str,
-    setup: str,
-    write: Callable[..., None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    stmt: str, setup: str, write: Callable[..., None], tmp_path: Path
 ) -> None:
     """A setup does, or a function when it is called."""
     functions = "def f():\n    import late\n    return late.x\ndef g():\n    return f()\n"
     write(first__mine=functions, first__late="x = 5")
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), *sys.path])
     importlib.import_module("mine")
 
     assert "5" == elsewhere(tmp_path, stmt, setup)

@@ -3,14 +3,13 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import attrs
 import pytest
-import yaml
 
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.baseline import read_baseline
@@ -19,10 +18,9 @@ from instruction_counts.storage.store import Store
 from tests.builders import counted, file_of, run_of
 from tests.cli.program import Program
 from tests.fakes import FINGERPRINT, failed
-from tests.process import ROOT, in_ci, write_definitions
+from tests.process import EXAMPLES, in_ci, workflow_steps, write_definitions
 from tests.real import NEEDS_VALGRIND
 
-EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
 LONG = "x" * 250
 """A name that no file system takes, with what is written beside the file for a moment."""
@@ -177,27 +175,25 @@ def test_one_exit_code_says_all(
     assert said in place.shown
 
 
-def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> None:
+@pytest.mark.parametrize(
+    ("spread", "counts", "codes"),
+    [
+        (5, (1106, None, 1101, 1100, 1101), [3, 0, 3, 0, 0]),
+        # Where a limit is smaller than the noise, it would fail every other time.
+        (300, (1500, 1250, 1250, 1100, 1250), [3, 3, 3, 0, 0]),
+    ],
+)
+def test_what_failed_fails_until_it_is_within_its_limit(
+    spread: int, counts: Sequence[int | None], codes: list[int], place: Workplace
+) -> None:
     """A check hands that on to the next one; what is left out in between launders nothing."""
     state = place.folder / "check.json"
     where = [place.limits, f"--previous={state}", f"--output={state}"]
-    first, *others = (counted(count, exact=False, spread=5) for count in (1106, 1101, 1100, 1101))
-    outcomes = [first, LEFT_OUT, *others]
-    codes = [place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes]
+    outcomes = (
+        counted(count, exact=False, spread=spread) if count else LEFT_OUT for count in counts
+    )
 
-    assert [3, 0, 3, 0, 0] == codes
-
-
-def test_what_failed_fails_while_it_may_be_noise(place: Workplace) -> None:
-    """Where a limit is smaller than the noise, it would fail every other time."""
-    state = place.folder / "check.json"
-    where = [place.limits, f"--previous={state}", f"--output={state}"]
-    counts = (1500, 1250, 1250, 1100, 1250)
-    outcomes = [counted(count, exact=False, spread=300) for count in counts]
-
-    assert [3, 3, 3, 0, 0] == [
-        place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes
-    ]
+    assert codes == [place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes]
 
 
 @pytest.mark.parametrize(("count", "code"), [(1000, 0), (1500, 3)])
@@ -276,13 +272,6 @@ def test_compare_takes_limits_too(args: list[str], code: int, place: Workplace) 
 # The examples
 
 
-def steps(workflow: str = "github-actions", job: str = "check") -> list[dict[str, Any]]:
-    """The steps of an example workflow."""
-    jobs = yaml.safe_load((EXAMPLES / f"{workflow}.yml").read_text())["jobs"]
-    found: list[dict[str, Any]] = jobs[job]["steps"]
-    return found
-
-
 @pytest.mark.parametrize(("count", "code", "verdict"), [(1000, 0, "PASSES"), (1500, 3, "FAILS")])
 def test_the_steps_of_the_example_workflow_work(
     count: int, code: int, verdict: str, place: Workplace
@@ -291,7 +280,7 @@ def test_the_steps_of_the_example_workflow_work(
     place.run_file({**BASE, "tight": count})
     assert place.limits
     of_files = ("Check", "Link to the report", "Summary")
-    commands = [step["run"] for step in steps() if step.get("name") in of_files]
+    commands = [step["run"] for step in workflow_steps() if step.get("name") in of_files]
     given = {"CHECK": "run.json", "REPORT": "https://example.org/report"}
     stored = (command.replace(" --no-times", "") for command in commands)
     codes = [in_ci(command, place.folder, **given).returncode for command in stored]
@@ -307,8 +296,9 @@ def test_the_steps_of_the_example_workflow_work(
 
 def test_the_comment_of_the_example_workflow_links_to_the_report() -> None:
     """Which is uploaded before, as a page and not in a zip file."""
-    at = {step.get("name", step.get("id")): place for place, step in enumerate(steps())}
-    upload, link = (steps()[at[name]] for name in ("report", "Link to the report"))
+    steps = workflow_steps()
+    at = {step.get("name", step.get("id")): place for place, step in enumerate(steps)}
+    upload, link = (steps[at[name]] for name in ("report", "Link to the report"))
 
     assert {"path": "report.html", "archive": False} == upload["with"]
     assert "${{ steps.report.outputs.artifact-url }}" == link["env"]["REPORT"]
@@ -332,7 +322,7 @@ def test_the_hook_checks_before_a_push(place: Workplace) -> None:
 
 def test_the_workflow_that_refreshes_a_baseline_accepts_what_it_measured(place: Workplace) -> None:
     """Its step is run as it stands there, on a run that was measured before."""
-    runs = [step.get("run", "") for step in steps("refresh-baseline", "refresh")]
+    runs = [step.get("run", "") for step in workflow_steps("refresh-baseline", "refresh")]
     (script,) = (run for run in runs if "baseline accept" in run)
     measuring, accepting = script.splitlines()
     place.run_file({**BASE, "tight": 1500})
@@ -359,7 +349,7 @@ def test_the_example_workflow_measures(place: Workplace) -> None:
     case = next(case for case in json.loads(text)["cases"] if case["label"] == ["lowered"])
     lower = {**case, "instructions": 1, "layers": {}}
     place.baseline.write_text(text.replace(json.dumps(case), json.dumps(lower)))
-    (check,) = (step["run"] for step in steps() if step.get("name") == "Check")
+    (check,) = (step["run"] for step in workflow_steps() if step.get("name") == "Check")
     arguments = "--definitions cases.py --layouts 0 --time-budget 1h"
     checked = in_ci(check, place.folder, CHECK=arguments)
     cases = json.loads((place.folder / "check.json").read_text())["cases"]

@@ -5,14 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from instruction_counts.storage.store import Store
 from tests.builders import counted
 from tests.cli.program import Program
 from tests.fakes import FakeEngine
 from tests.history.made import stored
-from tests.process import ROOT, write_definitions
+from tests.process import workflow_steps, write_definitions
 from tests.session.fakes import fake_engines, known_lanes
 
 COUNTS = {"monday": 1000, "tuesday": 1300}
@@ -64,11 +63,10 @@ def test_a_watch_without_a_measured_build_publishes_nothing(
 
 def test_the_example_workflow_is_one() -> None:
     """It deploys what the watch published."""
-    text = (ROOT / "docs" / "examples" / "pages.yml").read_text(encoding="utf-8")
-    steps = yaml.safe_load(text)["jobs"]["publish"]["steps"]
+    steps = workflow_steps("pages", "publish")
     (upload,) = (step for step in steps if "upload-pages-artifact" in step.get("uses", ""))
 
-    assert f"--publish {upload['with']['path']}" in text
+    assert any(f"--publish {upload['with']['path']}" in step.get("run", "") for step in steps)
 
 
 def test_a_watch_keeps_a_site_up_to_date(tmp_path: Path, publish: Program) -> None:

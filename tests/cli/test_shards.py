@@ -6,7 +6,6 @@ from pathlib import Path
 
 import attrs
 import pytest
-import yaml
 
 from instruction_counts.cli.measuring import Asked, run_options
 from instruction_counts.domain.records import Run
@@ -16,12 +15,11 @@ from instruction_counts.storage.json_files import read_json
 from tests.builders import counted, to_json
 from tests.cli.program import Program, given
 from tests.fakes import make_case, make_record, make_run
-from tests.process import ROOT, in_ci, write_definitions
+from tests.process import in_ci, workflow_steps, write_definitions
 from tests.real import NEEDS_VALGRIND
 
 LABELS = [str(number) for number in range(6)]
 CASES = [make_case(label) for label in LABELS]
-WORKFLOW = yaml.safe_load((ROOT / "docs" / "examples" / "shards.yml").read_text())
 
 
 def run_of(shard: Shard | None = None) -> Run:
@@ -80,7 +78,7 @@ def test_shards_are_balanced_by_what_cases_took_before(folder: Path) -> None:
 
 def test_the_example_workflow_merges_and_checks(folder: Path, program: Program) -> None:
     """Its step is run as it stands there."""
-    (step,) = (s["run"] for s in WORKFLOW["jobs"]["check"]["steps"] if "merge" in s.get("run", ""))
+    (step,) = (s["run"] for s in workflow_steps("shards") if "merge" in s.get("run", ""))
     program.output("baseline", "accept", "baseline.json", "whole.json")
     (folder / "limits.yaml").write_text("default: {hard: 1%}\n")
     done = in_ci(step, folder)

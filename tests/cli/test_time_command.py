@@ -1,6 +1,7 @@
 """``time``: how statements are typed, and what it answers."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -20,34 +21,18 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("line", "expected"),
     [
-        (
-            ["x + y", "-s", "x = 1", "--setup", "y = 2"],
-            Statements(("x + y",), setup="x = 1\ny = 2"),
-        ),
+        ("'x + y' -s 'x = 1' --setup 'y = 2'", Statements(("x + y",), setup="x = 1\ny = 2")),
         # With --language c++ the setup is C++, too.
         (
-            [
-                "x + y;",
-                "--language",
-                "c++",
-                "-s",
-                "int x;",
-                "-s",
-                "int y;",
-                "--global-setup",
-                "#include <map>",
-            ],
+            "'x + y;' --language c++ -s 'int x;' -s 'int y;' --global-setup '#include <map>'",
             Statements(*(("x + y;",), True), setup="int x;\nint y;", global_setup="#include <map>"),
         ),
         # Modes, several of each, once.
         (
-            [
-                *("x", "--backward", "--signature", "f(x) -> x"),
-                *("--runtime", "eager", "--runtime", "TorchScript"),
-                *("--num-threads", "2", "--num-threads", "1", "--num-threads", "2"),
-            ],
+            """x --backward --signature 'f(x) -> x' --runtime eager --runtime TorchScript
+            --num-threads 2 --num-threads 1 --num-threads 2""",
             Statements(
                 ("x",),
                 signature="f(x) -> x",
@@ -59,9 +44,9 @@ def typed(*args: str, stdin: bytes = b"") -> Statements:
     ],
     ids=["Python", "C++", "modes"],
 )
-def test_statements_are_typed_as_for_timeit(words: list[str], expected: Statements) -> None:
+def test_statements_are_typed_as_for_timeit(line: str, expected: Statements) -> None:
     """With the lines of their setup."""
-    assert expected == typed(*words)
+    assert expected == typed(*shlex.split(line))
 
 
 def test_a_dash_is_standard_input() -> None:
