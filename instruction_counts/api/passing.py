@@ -219,12 +219,9 @@ class _Saving:
 
     def reduced(self, found: Any, usual: Callable[[Any], Any]) -> Any:
         """How an object is made again; ``usual`` tells how cloudpickle does it."""
-        how = self._of_torch(found)
-        if how is not None:
-            return how
-        how = _of_library(found)
-        if how is not None:
-            return how
+        for known in (self._of_torch, _of_library):
+            if (how := known(found)) is not None:
+                return how
         if isinstance(found, _CACHED) and not self.is_importable(found):
             return _CACHING, (found.__wrapped__, *found.cache_parameters().values())
         how = usual(found)
@@ -278,14 +275,15 @@ class _Saving:
 
     def _of_class(self, found: Any, how: Any) -> Any:
         """How a class is made: with its slots, which are made with it."""
-        is_enum = isinstance(found, enum.EnumMeta) and how is not NotImplemented
-        if is_enum and ("__init__" in vars(found) or len([*found]) < len(found.__members__)):
-            raise ValueError("an Enum has aliases or an __init__. Define it in a module.")
-        if how is NotImplemented:
+        if how is NotImplemented:  # it is imported
             for place, part in vars(found).items():
                 if isinstance(part, types.FunctionType) and part.__module__ in self._own:
                     raise ValueError(f"{found.__name__}.{place} was set by this program.")
-        if "__slots__" not in vars(found) or how is NotImplemented:
+            return how
+        is_enum = isinstance(found, enum.EnumMeta)
+        if is_enum and ("__init__" in vars(found) or len([*found]) < len(found.__members__)):
+            raise ValueError("an Enum has aliases or an __init__. Define it in a module.")
+        if "__slots__" not in vars(found):
             return how
         make, (kind, name, bases, at_first, *more), (attributes, slots), *rest = how
         at_first = {**at_first, "__slots__": vars(found)["__slots__"]}
