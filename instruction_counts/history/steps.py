@@ -168,9 +168,7 @@ def _merged(
 def _level(counts: Sequence[int], floors: Sequence[float]) -> int:
     """The median of the counts that stand for the level that is the best for all of them."""
     grid = np.unique(np.asarray(counts, dtype=np.float64))
-    losses = np.zeros(len(grid))
-    for count, floor in zip(counts, floors, strict=True):
-        losses += _loss(count, floor, grid)
+    pairs = list(zip(counts, floors, strict=True))
+    losses = sum(_loss(count, floor, grid) for count, floor in pairs)
     best = int(grid[int(np.argmin(losses))])
-    pairs = zip(counts, floors, strict=True)
     return statistics.median_low(count for count, floor in pairs if abs(count - best) <= floor)

@@ -47,20 +47,6 @@ def test_counts_that_differ_by_noise_stay() -> None:
     assert [0, *([1, 0] * 5)] == shown
 
 
-@pytest.mark.parametrize(("known", "expected"), [(700, 700), (100, 501)])
-def test_a_count_that_stays_learns_of_its_noise(known: int, expected: int) -> None:
-    """The larger of what was known and of what is known now."""
-    case = attrs.evolve(first(a=1_000_000).cases[key("a")], layouts=2, layout_spread=known)
-    noise = Noise(0.00005, 0.0005, 4)
-    new = side(cpp("a", outcome=counted(1_000_400, spread=5), noise=noise))
-    kept = accepted(Baseline(Head.of(new), {case.key: case}), new).after.cases[case.key]
-
-    assert (1_000_000, 51, 4, expected) == (
-        *(kept.instructions, kept.spread, kept.layouts),
-        kept.layout_spread,
-    )
-
-
 def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
     """The next check does not find once more what was accepted."""
     programs = [statement_of(7), statement_of(8)]
@@ -146,24 +132,35 @@ def test_what_stays_is_told_from_what_the_file_now_names() -> None:
     assert [True] == ["valgrind-3.24.0" in text for text in other.mixed]
 
 
+SEEN = Noise(0.00005, 0.0005, 4)
+
+
 @pytest.mark.parametrize(
-    ("code", "count", "noise", "expected"),
+    ("code", "counts", "known", "noise", "expected"),
     [
-        (None, 2000, None, (4, 20)),
+        # A count that stays learns of its noise: the larger of what was known and is known now.
+        (None, (1_000_000, 1_000_400), (2, 700), SEEN, (1_000_000, 51, 4, 700)),
+        (None, (1_000_000, 1_000_400), (2, 100), SEEN, (1_000_000, 51, 4, 501)),
+        # A new one has what was known.
+        (None, (1000, 2000), (4, 10), None, (2000, 5, 4, 20)),
         # From what selftest and comparisons found of the run.
-        (None, 2000, Noise(0.0, 0.02, 6), (6, 40)),
+        (None, (1000, 2000), (4, 10), Noise(0.0, 0.02, 6), (2000, 5, 6, 40)),
         # Other code begins anew, also where its count is the same.
-        ("x", 1000, None, (0, 0)),
+        ("x", (1000, 1000), (4, 10), None, (1000, 5, 0, 0)),
     ],
 )
 def test_what_was_known_of_layouts_stays_where_the_code_is_the_same(
-    code: str | None, count: int, noise: Noise | None, expected: tuple[int, int]
+    code: str | None,
+    counts: tuple[int, int],
+    known: tuple[int, int],
+    noise: Noise | None,
+    expected: tuple[int, ...],
 ) -> None:
     """With what the run knows of them."""
-    before = first(a=1000)
-    case = attrs.evolve(before.cases[key("a")], layouts=4, layout_spread=10)
+    before = first(a=counts[0])
+    case = attrs.evolve(before.cases[key("a")], layouts=known[0], layout_spread=known[1])
     case = attrs.evolve(case, definition_hash=code or case.definition_hash)
-    new = side(cpp("a", outcome=counted(count), noise=noise))
+    new = side(cpp("a", outcome=counted(counts[1], spread=5), noise=noise))
     found = accepted(attrs.evolve(before, cases={case.key: case}), new).after.cases[key("a")]
 
-    assert expected == (found.layouts, found.layout_spread)
+    assert expected == (found.instructions, found.spread, found.layouts, found.layout_spread)

@@ -2,6 +2,7 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -114,9 +115,11 @@ HARD = 100
 LIMITS = Limits(Allowed(soft=Effect(absolute=20), hard=Effect(absolute=HARD)))
 
 
-def level(change: int, *, noise: int = 0, limits: Limits = LIMITS, known: bool = False) -> Level:
+def level(
+    change: int, *, noise: int = 0, limits: Limits = LIMITS, known: bool = False, **fields: Any
+) -> Level:
     """What becomes of a case that got worse by ``change``."""
-    compared = difference(BASE, BASE + change, noise=noise)
+    compared = attrs.evolve(difference(BASE, BASE + change, noise=noise), **fields)
     before = frozenset([compared.key] if known else [])
     return apply_limits(comparison(compared), limits, exceeded_before=before).findings[0].level
 
@@ -150,15 +153,10 @@ def test_a_hard_limit_is_exceeded_beyond_the_noise(change: int, expected: Level)
 )
 def test_what_failed_fails_where_it_may_be_noise(verdict: Verdict, reason: Reason) -> None:
     """Where a limit is smaller than the noise, a case would fail now and then."""
-    levels = []
-    for known, change in itertools.product((False, True), (HARD, HARD + 1)):
-        compared = difference(BASE, BASE + change, noise=300, verdict=verdict)
-        compared = attrs.evolve(compared, reason=reason)
-        before = frozenset([compared.key] if known else [])
-        found = apply_limits(comparison(compared), LIMITS, exceeded_before=before)
-        levels += [finding.level for finding in found.findings]
-
-    assert [Level.FINE, Level.FINE, Level.FINE, Level.FAILS] == levels
+    assert [Level.FINE, Level.FINE, Level.FINE, Level.FAILS] == [
+        level(change, noise=300, known=known, verdict=verdict, reason=reason)
+        for known, change in itertools.product((False, True), (HARD, HARD + 1))
+    ]
 
 
 @given(st.integers(0, 300), st.lists(st.fractions(0, 1), min_size=1, max_size=30), st.data())

@@ -24,28 +24,19 @@ from instruction_counts.sources.inputs import (
         ("ids = 1, 128 : int64 < 5", InputSpec((1, 128), "int64", 5, "ids")),
         ("BERT@ids=8", InputSpec((8,), name="ids", model="BERT")),
         ("a.b@1", InputSpec((1,), model="a.b")),
-    ],
-)
-def test_an_input_has_sizes_and_perhaps_more(text: str, expected: InputSpec) -> None:
-    """A dtype, a limit, the name of an argument, a model."""
-    assert expected == parse_input(text)
-
-
-NET = ModelSource("Net", "nets:net")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # A factory is called by its name, unless it is given another.
         ("a.b:make", ModelSource("make", "a.b:make")),
         ("a.b:make.it=Net", ModelSource("Net", "a.b:make.it")),
     ],
 )
-def test_a_factory_is_called_by_its_name(text: str, expected: ModelSource) -> None:
-    """Unless it is given another."""
-    assert expected == parse_source(text)
+def test_an_input_has_sizes_and_perhaps_more(text: str, expected: InputSpec | ModelSource) -> None:
+    """A dtype, a limit, the name of an argument, a model."""
+    parse = parse_input if isinstance(expected, InputSpec) else parse_source
+
+    assert expected == parse(text)
 
 
+NET = ModelSource("Net", "nets:net")
 NO_INPUTS = [
     *("", "x", "x=", "x=a", "x=[1", "x=1]", "-1", "1.5", "1=[1]", "=[1]", "1x3", "1,", "1:"),
     *("@1", "class=1", f"x=1{'0' * 5000}", "1<3", "1:int64<0"),

@@ -4,7 +4,7 @@ import itertools
 import os
 import shlex
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,27 +37,23 @@ def definition_file(
     folder: Path,
 ) -> str:
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, dict[str, str]] = defaultdict(dict)
     for (_, kind, name), (layer, uses) in zip(labels(layers), layers.items(), strict=True):
-        kinds.setdefault(kind, []).append(_of_layer(name, layer, uses, mode))
+        kinds[kind][name] = _of_layer(layer, uses, mode)
     # Relative to the file, so that the same file in another checkout is the same definition.
     place = _text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
     imports = _IMPORT
     if any(trace.is_local for trace in traces):
         imports = f"from pathlib import Path\n\n{_IMPORT}\n"
         imports += f"FOLDER = str((Path(__file__).parent / {place}).resolve())\n"
-    whole = [_of_model(trace, mode, place) for trace in traces]
-    body = [f"    {_text(WHOLE)}: {{", *whole, "    },", f"    {_text(TOP)}: {{"]
-    for kind, entries in kinds.items():
-        body += [f"        {_text(kind)}: {{", *entries, "        },"]
+    whole = {trace.source.name: _of_model(trace, mode, place) for trace in traces}
+    of_layers = {kind: _mapping(entries) for kind, entries in kinds.items()}
     return "\n".join(
         [
             _head(traces, len(layers), command),
             "from __future__ import annotations\n",
             imports,
-            "BENCHMARKS = {",
-            *body,
-            "    },\n}\n",
+            f"BENCHMARKS = {_mapping({WHOLE: _mapping(whole), TOP: _mapping(of_layers)})}\n",
         ]
     )
 
@@ -75,7 +71,7 @@ def _head(traces: Sequence[ModelTrace], number: int, command: Sequence[str]) -> 
     return f'"""{escaped}"""\n'
 
 
-def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode) -> str:
+def _of_layer(layer: ModelLayer, uses: Sequence[Use], mode: TraceMode) -> str:
     """A unique layer, with all places where it is used."""
     autograd, moved = mode.backward and layer.has_backward, mode.moved
     inputs = [
@@ -92,14 +88,13 @@ def _of_layer(name: str, layer: ModelLayer, uses: Sequence[Use], mode: TraceMode
         f"{_gradient(layer.result)}{moved}" if autograd else "",
     ]
     places = [f"Use({_text(use.model)}, {_text(use.path)}, {use.count})" for use in uses]
-    several = _lines("", places, 20) if len(places) > 1 else f"({places[0]},)"
+    several = _lines("(", places) if len(places) > 1 else f"({places[0]},)"
     code = "\n".join(filter(None, setup))
     return _entry(
-        (name, 12),
         made if is_called else f"y = {layer.call}{pick}",
-        [f"py_setup={_block(code, 20)}"],
+        [f"py_setup={_block(code)}"],
         [tensor.name for tensor in layer.inputs],
-        _lines("Layer", [_text(layer.title), f"uses={several}"], 16),
+        _lines("Layer(", [_text(layer.title), f"uses={several}"]),
         mode,
         autograd=autograd,
         constructor="GroupedModules" if is_called else "GroupedStmts",
@@ -123,9 +118,8 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
         *(_input(attrs.evolve(tensor, name=name), moved, gradient=False) for name, tensor in given),
         *([f"{_gradient(trace.result)}{moved}"] if autograd else []),
     ]
-    code = _block("\n".join(setup), 16)
+    code = _block("\n".join(setup))
     return _entry(
-        (trace.source.name, 8),
         f"y = model({', '.join(args)}){pick}",
         [f"py_setup=f{code}", f"paths={{FOLDER: {place}}}"]
         if trace.is_local
@@ -138,7 +132,6 @@ def _of_model(trace: ModelTrace, mode: TraceMode, place: str) -> str:
 
 
 def _entry(
-    at: tuple[str, int],
     code: str,
     setup: Sequence[str],
     inputs: Iterable[str],
@@ -148,18 +141,17 @@ def _entry(
     autograd: bool,
     constructor: str = "GroupedStmts",
 ) -> str:
-    """An entry of the mapping; ``at`` is its name and how far it is indented."""
-    name, indent = at
+    """An entry of the mapping."""
     stated = [
-        _block(code, indent + 4),
-        f"setup={_lines('GroupedSetup', setup, indent + 4)}",
+        _block(code),
+        f"setup={_lines('GroupedSetup(', setup)}",
         f'signature="f({", ".join(inputs)}) -> y"',
         *(f"{runtime}=True" for runtime in dict.fromkeys(mode.runtimes)),
         *(["autograd=True", f'gradient="{_GRADIENT}"'] if autograd else []),
         *([] if mode.device is None else [f"device={_text(mode.device)}"]),
         f"subject={subject}",
     ]
-    return f"{' ' * indent}{_text(name)}: {_lines(constructor, stated, indent)},"
+    return _lines(f"{constructor}(", stated)
 
 
 def _arguments(layer: ModelLayer) -> str:
@@ -240,12 +232,12 @@ def _text(value: str) -> str:
     return code
 
 
-def _block(code: str, indent: int) -> str:
+def _block(code: str) -> str:
     """Code as a text: on one line, or between triple quotes where it has several."""
     if "\n" not in code:
         return _text(code)
-    inner = textwrap.indent(code.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'), " " * indent)
-    return f'"""\n{inner}\n{" " * indent}"""'
+    escaped = code.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return f'"""\n{escaped}\n"""'
 
 
 def _literal(value: Any) -> str:
@@ -257,7 +249,12 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def _lines(function: str, arguments: Sequence[str], indent: int) -> str:
-    """A call with an argument a line."""
-    inner = "".join(f"{' ' * (indent + 4)}{code},\n" for code in arguments)
-    return f"{function}(\n{inner}{' ' * indent})"
+def _mapping(entries: Mapping[str, str]) -> str:
+    """A dictionary with an entry a line."""
+    return _lines("{", (f"{_text(name)}: {code}" for name, code in entries.items()), "}")
+
+
+def _lines(opening: str, parts: Iterable[str], closing: str = ")") -> str:
+    """A call, or something else in brackets, with a part a line."""
+    inner = textwrap.indent("".join(f"{part},\n" for part in parts), " " * 4)
+    return f"{opening}\n{inner}{closing}"

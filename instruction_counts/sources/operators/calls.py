@@ -127,21 +127,18 @@ def _made(
         name: shapes.get(name, at(tensor.shape, variant)) for name, tensor in entry.tensors.items()
     }
     values: list[Value] = []
-    arguments: dict[str, Any] = {}
+    arguments = {name: at(value, variant) for name, value in entry.kwargs.items()}
     for name, given in entry.inputs.items():
-        if isinstance(given, Tensor):
-            values.append(_value(name, given, sizes[name], sizes, entry, dtype))
-            arguments[name] = Ref(name)
-            continue
-        parts = {f"{name}_{place}": part for place, part in enumerate(given)}
-        values += (
-            _value(variable, part, at(part.shape, variant), sizes, entry, dtype)
-            for variable, part in parts.items()
+        parts = (
+            {name: given}
+            if isinstance(given, Tensor)
+            else {f"{name}_{place}": part for place, part in enumerate(given)}
         )
-        arguments[name] = tuple(map(Ref, parts))
-    return tuple(values), arguments | {
-        name: at(value, variant) for name, value in entry.kwargs.items()
-    }
+        for variable, part in parts.items():
+            shape = sizes.get(name, at(part.shape, variant))
+            values.append(_value(variable, part, shape, sizes, entry, dtype))
+        arguments[name] = Ref(name) if isinstance(given, Tensor) else tuple(map(Ref, parts))
+    return tuple(values), arguments
 
 
 def together(shapes: Mapping[str, Sequence[T]]) -> tuple[dict[str, T], ...]:

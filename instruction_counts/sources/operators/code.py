@@ -17,19 +17,11 @@ from instruction_counts.core.errors import one_of
 from instruction_counts.core.types import Language
 from instruction_counts.sources.operators.calls import Call, Ref, Value
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
-from instruction_counts.sources.operators.entries import COMPLEX, DEFAULT_DTYPE
+from instruction_counts.sources.operators.entries import COMPLEX, DEFAULT_DTYPE, DTYPES
 
-CPP_DTYPES = {
-    "bool": "torch::kBool",
+CPP_DTYPES = {name: f"torch::k{name.capitalize()}" for name in DTYPES} | {
     "uint8": "torch::kUInt8",
-    "int8": "torch::kInt8",
-    "int16": "torch::kInt16",
-    "int32": "torch::kInt32",
-    "int64": "torch::kInt64",
-    "float16": "torch::kFloat16",
     "bfloat16": "torch::kBFloat16",
-    "float32": "torch::kFloat32",
-    "float64": "torch::kFloat64",
     "complex64": "torch::kComplexFloat",
     "complex128": "torch::kComplexDouble",
 }

@@ -266,18 +266,11 @@ def _loaded(model: Model, names: str, *, moved: bool) -> tuple[str, str]:
 
 
 def _expected(entry: Entry, expansion: Expansion) -> tuple[ExpectedTensor, ...]:
-    return tuple(
-        ExpectedTensor(
-            name,
-            None
-            if stated.shape is None
-            else tuple(_size(each, expansion) for each in stated.shape),
-            stated.dtype,
-            stated.sum,
-            stated.tolerance,
-        )
-        for name, stated in entry.expected.items()
-    )
+    found = []
+    for name, stated in entry.expected.items():
+        shape = None if stated.shape is None else tuple(_size(n, expansion) for n in stated.shape)
+        found.append(ExpectedTensor(name, shape, stated.dtype, stated.sum, stated.tolerance))
+    return tuple(found)
 
 
 def _size(size: int | str, expansion: Expansion) -> int:

@@ -200,38 +200,31 @@ def test_rounding_is_no_difference(dtype: str, rounding: float, more: float) -> 
         assert expected == texts(base, output(tensor(1.0 + by, NAN, dtype=dtype)))[0]
 
 
+INTEGERS = [tensor(1.0, dtype="int64", digest=digest) for digest in "ab"]
+
+
 @pytest.mark.parametrize(
     ("base", "new", "what"),
     [
-        ((1.0, 100.0), (1.5, 110.0), "up to 10 (relative 0.5)"),
+        # The largest difference, in absolute terms and relative to base.
+        (tensor(1.0, 100.0), tensor(1.5, 110.0), "z: differs by up to 10 (relative 0.5)"),
         # To what is not finite, it is infinite.
         *(
-            ((base, 1.0), (new, 2.0), "up to inf (relative inf)")
+            (tensor(base, 1.0), tensor(new, 2.0, nans=0), "z: differs by up to inf (relative inf)")
             for base, new in ((INF, 5.0), (5.0, INF), (INF, -INF), (5.0, NAN))
         ),
+        # The digest covers whole numbers outside the sample, too.
+        (*INTEGERS, "z: differs by up to 0 (relative 0)"),
+        # Of another form values are not looked at.
+        (tensor(1.0), tensor(1.0, 2.0), "z: shape (1,) → (2,)"),
+        (tensor(1.0), tensor(1.0, dtype="float64"), "z: dtype float32 → float64"),
+        (tensor(1.0), tensor(NAN), "z: number of NaNs 0 → 1"),
+        (tensor(1.0), tensor(1.0, name="y"), "z: only in base; y: only in new"),
     ],
 )
-def test_the_largest_difference_is_reported(
-    base: tuple[float, ...], new: tuple[float, ...], what: str
-) -> None:
-    """In absolute terms and relative to base."""
-    sides = (output(tensor(*values, nans=0)) for values in (base, new))
-
-    assert (True, f"z: differs by {what}") == texts(*sides)
-
-
-@pytest.mark.parametrize(
-    ("new", "what"),
-    [
-        (tensor(1.0, 2.0), "z: shape (1,) → (2,)"),
-        (tensor(1.0, dtype="float64"), "z: dtype float32 → float64"),
-        (tensor(NAN), "z: number of NaNs 0 → 1"),
-        (tensor(1.0, name="y"), "z: only in base; y: only in new"),
-    ],
-)
-def test_another_form_is_a_difference(new: TensorValue, what: str) -> None:
-    """It is named, and values are not looked at."""
-    assert (True, what) == texts(output(tensor(1.0)), output(new))
+def test_what_differs_is_named(base: TensorValue, new: TensorValue, what: str) -> None:
+    """By how much, or in which form."""
+    assert (True, what) == texts(output(base), output(new))
 
 
 @given(st.lists(ANY, max_size=4), st.sampled_from([INF, -INF]), ANY)
@@ -243,13 +236,6 @@ def test_an_infinite_value_is_the_same_as_itself_alone(
 
     assert (False, "") == texts(first, first)
     assert {infinite != other} == {texts(first, second)[0], texts(second, first)[0]}
-
-
-def test_whole_numbers_outside_the_sample_count_too() -> None:
-    """Their digest covers all of them."""
-    base, new = (tensor(1.0, dtype="int64", digest=digest) for digest in "ab")
-
-    assert texts(output(base), output(new))[0]
 
 
 @pytest.mark.parametrize(

@@ -109,32 +109,29 @@ def test_numbers_of_json_are_read_as_json_writes_them(tmp_path: Path) -> None:
     assert ("spec", "a") == case.label
 
 
-def test_each_shape_meets_each_dtype(tmp_path: Path) -> None:
-    """Numbered one after the other."""
-    entry = "  - {id: a, label: '{ID} {shape} {x.dtype}', statement: y = x + x, "
-    inputs = "inputs: {x: {shape: [[2], []], dtype: [float32, int64]}}}\n"
-
-    assert ["1 2 float32", "2 2 int64", "3 scalar float32", "4 scalar int64"] == [
-        case.label[0] for case in cases(tmp_path, HEAD + entry + inputs)
-    ]
-
-
 @pytest.mark.parametrize(
-    ("inputs", "labels"),
+    ("label", "inputs", "labels"),
     [
-        ("x: {shape: [2]}", ["a"]),
-        ("x: {shape: [[2], [3]]}", ["a/2", "a/3"]),
-        ("x: {shape: [2], dtype: [float32, int64]}", ["a/1", "a/2"]),
-        ("x: {shape: [2]}, z: {shape: [[2], [3]]}", ["a/1", "a/2"]),
+        # By the first shape, or a number where that is not enough.
+        ("", "x: {shape: [2]}", ["spec/a"]),
+        ("", "x: {shape: [[2], [3]]}", ["spec/a/2", "spec/a/3"]),
+        ("", "x: {shape: [2], dtype: [float32, int64]}", ["spec/a/1", "spec/a/2"]),
+        ("", "x: {shape: [2]}, z: {shape: [[2], [3]]}", ["spec/a/1", "spec/a/2"]),
+        # Each shape meets each dtype, numbered one after the other.
+        (
+            "label: '{ID} {shape} {x.dtype}', ",
+            "x: {shape: [[2], []], dtype: [float32, int64]}",
+            ["1 2 float32", "2 2 int64", "3 scalar float32", "4 scalar int64"],
+        ),
     ],
 )
-def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
-    tmp_path: Path, inputs: str, labels: list[str]
+def test_labels_tell_shapes_and_dtypes_apart(
+    tmp_path: Path, label: str, inputs: str, labels: list[str]
 ) -> None:
-    """By the first shape, or a number where that is not enough."""
-    found = cases(tmp_path, f"{HEAD}  - {{id: a, statement: y = x, inputs: {{{inputs}}}}}\n")
+    """Also where none is stated."""
+    text = f"{HEAD}  - {{id: a, {label}statement: y = x, inputs: {{{inputs}}}}}\n"
 
-    assert [f"spec/{label}" for label in labels] == ["/".join(case.label) for case in found]
+    assert labels == ["/".join(case.label) for case in cases(tmp_path, text)]
 
 
 @pytest.mark.parametrize(
