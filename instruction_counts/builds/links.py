@@ -125,8 +125,10 @@ def places_of(build: Build) -> Places | None:
 def _place_below(prefix: str, interpreter: str) -> str | None:
     """Where in its environment an interpreter lies; links to it are followed until they do."""
     path = Path(interpreter)
-    while not path.is_relative_to(prefix):
+    for _ in range(40):  # as many as Linux follows
+        if path.is_relative_to(prefix):
+            return str(path.relative_to(prefix))
         if not path.is_symlink():
             return None
         path = Path(os.path.normpath(path.parent / path.readlink()))
-    return str(path.relative_to(prefix))
+    return None

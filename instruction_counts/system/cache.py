@@ -153,12 +153,10 @@ class Cache:
         for kind in self._kinds():
             self._sweep(kind)
             for path in self._entries(kind):
-                # One may just have been removed; one without a seal is made again when it is used.
-                with contextlib.suppress(OSError, ValueError):
-                    size = int(_seal_file(path).read_bytes().partition(b" ")[0])
+                with contextlib.suppress(OSError):  # removed by another process just now
                     used_ns = path.stat().st_mtime_ns
                     can_be_of_use = has_its_sources(path) or not (path / _MADE_FROM).exists()
-                    entries.append((can_be_of_use, used_ns, size, path))
+                    entries.append((can_be_of_use, used_ns, _size_of(path), path))
         excess = sum(size for _, _, size, _ in entries) - self._limit_bytes
         since_ns = time.time_ns() - _IN_USE_NS
         for _, used_ns, size, path in sorted(entries)[:-1]:
@@ -200,6 +198,14 @@ def _is_ours(path: Path, key: str) -> bool:
 
 def _bytes_in(path: Path) -> int:
     return sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _size_of(path: Path) -> int:
+    """The bytes of an entry, without a look at each of its files where it says how many it has."""
+    try:
+        return int(_seal_file(path).read_bytes().split()[0])
+    except (OSError, ValueError, IndexError):
+        return _bytes_in(path)
 
 
 def _seal_file(path: Path) -> Path:
