@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any, Iterable
 
 from .main import MeasurementError, Message, describe
+from .outputs import code_of
 
 _WARM_UP_RUNS = 4
 """As before the stand-ins are heard."""
@@ -21,9 +22,9 @@ def profile(request: Message) -> Message:
     torch.set_num_threads(case["num_threads"])
     variables = {"torch": torch}
     try:
-        exec(case["global_setup"], variables)
-        exec(case["setup"], variables)
-        statement = compile(case["stmt"], "<stmt>", "exec")
+        for name in ("global_setup", "setup"):
+            exec(code_of(case[name], name), variables)
+        statement = code_of(case["stmt"], "<stmt>")
         for _ in range(_WARM_UP_RUNS):
             exec(statement, variables)
         torch.cuda.synchronize()

@@ -974,7 +974,7 @@ class PythonLoop:
         try:
             for name in case.get("imports", TORCH):
                 exec("import " + name, namespace)
-            exec(compile(text, "<case>", "exec"), namespace)
+            exec(compile(text, "<case>", "exec", dont_inherit=True), namespace)
         except SyntaxError as error:
             raise MeasurementError(describe(error, self._sources)) from error
         self._function = namespace["ic_case"]

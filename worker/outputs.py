@@ -14,6 +14,7 @@ import json
 import os
 import re
 from pathlib import Path
+from types import CodeType
 from typing import Any, Callable, Iterator
 
 from .main import CompiledLoop, Message, Shim, seed, with_artefact
@@ -92,11 +93,16 @@ def _values(
     """The tensors of a Python case before and after its statement, by name."""
     namespace: Message = {"torch": torch}
     held.append(namespace)
-    exec(compile(case["setup"] or "pass", "<setup>", "exec"), namespace)
+    exec(code_of(case["setup"], "<setup>"), namespace)
     before = {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
     seed(request["variation"])
-    exec(compile(with_named_results(case["stmt"]), "<stmt>", "exec"), namespace)
+    exec(code_of(with_named_results(case["stmt"]), "<stmt>"), namespace)
     return before, {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
+
+
+def code_of(source: str | ast.Module, name: str) -> CodeType:
+    """Code of the user's: it inherits no future statement of ours."""
+    return compile(source or "pass", name, "exec", dont_inherit=True)
 
 
 def _cpp_values(torch: Any, case: Message, request: Message, shim: Shim) -> tuple[Message, Message]:

@@ -7,7 +7,7 @@ import re
 from typing import Any, Callable, Sequence
 
 from .main import MeasurementError, Message, Shim, describe, with_artefact
-from .outputs import values_in, with_named_results
+from .outputs import code_of, values_in, with_named_results
 
 
 def resources(request: Message, shim: Shim) -> Message:
@@ -22,8 +22,8 @@ def resources(request: Message, shim: Shim) -> Message:
     case = with_artefact(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     setup: Message = {"torch": torch}
-    exec(compile(case["setup"] or "pass", "<setup>", "exec"), setup)
-    code = compile(case["stmt"], "<stmt>", "exec")
+    exec(code_of(case["setup"], "<setup>"), setup)
+    code = code_of(case["stmt"], "<stmt>")
 
     def run() -> None:
         # In names of its own, so that it neither frees nor finds what an earlier run made.
@@ -90,7 +90,7 @@ def moved_bytes(torch: Any, setup: Message, stmt: str) -> int:
     versions = {id(one): _version(one) for one in before.values()}
     memory = {*map(_address, before.values())}
     namespace = dict(setup)
-    exec(compile(with_named_results(stmt), "<stmt>", "exec"), namespace)
+    exec(code_of(with_named_results(stmt), "<stmt>"), namespace)
     after = _tensors_by_path(torch, namespace).values()
     read = [one for path, one in before.items() if re.split(r"[.\[]", path)[0] in names]
     changed = [one for one in after if versions.get(id(one), _version(one)) != _version(one)]

@@ -187,6 +187,13 @@ def test_strings_of_several_lines_are_what_they_are(text: str, value: str) -> No
     assert [value, value, "begin", value, "end", "end"] == events
 
 
+def test_code_of_a_case_has_no_future_statement_of_the_worker() -> None:
+    """What reads its annotations, as custom operators of torch do, finds types and no texts."""
+    _, events = run_loop("happens(f.__annotations__['a'].__name__)", "def f(a: int): pass", (1,))
+
+    assert ["begin", "int", "end"] == events
+
+
 def test_a_window_may_decide_how_long_the_next_one_is() -> None:
     """Lengths are read when they are due."""
     lengths, seen = [1, 1], list[int]()

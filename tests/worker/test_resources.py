@@ -31,6 +31,13 @@ def resources(stmt: str, setup: str = SETUP) -> dict[str, Any]:
     return {**found["metrics"], "reason": found["reason"]}
 
 
+def test_code_of_a_case_has_no_future_statement_of_the_worker() -> None:
+    """What reads its annotations finds types, and no texts."""
+    found = resources("f.__annotations__['a'](1)", "def f(a: int): pass")
+
+    assert found["reason"] == ""
+
+
 # Memory
 
 
