@@ -26,7 +26,6 @@ LONGEST = [
     "tests/test_debian_build.py",
     "tests/docs/test_tutorials.py",
     "tests/engines/test_compiled_cases.py",
-    "tests/engines/test_exported_cases.py",
     "tests/engines/test_fork.py",
     "tests/api/test_api.py",
     "tests/notebook/test_extension.py",

@@ -15,7 +15,10 @@ import pytest
 
 from instruction_counts import cli
 from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.core.api import GroupedSetup, GroupedStmts, TimerArgs
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import AutogradMode, AutoLabels, Case, Language, RuntimeMode
+from instruction_counts.domain.outcomes import Failure, Instructions, Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import HEADERS, Compiler
 from instruction_counts.engines.engine import Profile
@@ -35,6 +38,43 @@ def cache_with_shared_headers(folder: Path) -> Cache:
     shared.mkdir(mode=0o700, exist_ok=True)
     (cache.root / HEADERS).symlink_to(shared)
     return cache
+
+
+def stated(stmt: str, setup: str = "", **more: Any) -> Case:
+    """A case that is stated as it is, in Python unless ``more`` names another language."""
+    (case,) = materialize({("a",): TimerArgs(stmt, setup, **more)})
+    return case
+
+
+def grouped(
+    runtime: RuntimeMode = RuntimeMode.JIT,
+    autograd: AutogradMode = AutogradMode.FORWARD,
+    stmt: str = "y = (x * w).sum()",
+    language: Language = Language.PYTHON,
+) -> Case:
+    """A case in one of its modes, which is TorchScript where no other is said."""
+    setup = GroupedSetup(
+        "x = torch.ones(4)\nw = torch.ones(4, requires_grad=True)",
+        "auto x = torch::ones({4}); auto w = torch::ones({4}, torch::requires_grad());",
+    )
+    group = GroupedStmts(
+        *(stmt, "auto y = (x * w).sum();", setup, "f(x, w) -> y"), torchscript=True, autograd=True
+    )
+    modes = AutoLabels(runtime, autograd, language)
+    (case,) = (case for case in materialize({("a",): group}) if case.autolabels == modes)
+    return case
+
+
+def counts_of(outcome: Outcome) -> Instructions:
+    """The instructions of a case that was counted."""
+    assert outcome.instructions is not None, outcome.failure
+    return outcome.instructions
+
+
+def failure_of(outcome: Outcome) -> Failure:
+    """Why a case was not measured."""
+    assert outcome.failure is not None
+    return outcome.failure
 
 
 def measured(

@@ -8,18 +8,14 @@ import pytest
 
 from instruction_counts.builds.files import Files, changed, files_of
 
+LINEAR = "torch/nn/linear.py"
+
 
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
     """A folder with a build: an interpreter, torch, and libraries beside those of others."""
-    for name in (
-        "python",
-        "torch/nn/linear.py",
-        "lib/libtorch_cpu.so.2",
-        "lib/libz.so",
-        "linked",
-        "a.pth",
-    ):
+    libraries = ("lib/libtorch_cpu.so.2", "lib/libz.so")
+    for name in ("python", LINEAR, *libraries, "linked", "a.pth"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("a")
     (tmp_path / "torch" / "link.py").symlink_to(tmp_path / "linked")
@@ -41,9 +37,6 @@ def write(name: str) -> Callable[[Path], object]:
         (build / name).write_text("ab")
 
     return act
-
-
-LINEAR = "torch/nn/linear.py"
 
 
 @pytest.mark.parametrize(

@@ -215,26 +215,19 @@ def test_the_reason_is_the_last_line_that_says_one(output: str, message: str, re
 @pytest.mark.thorough
 @pytest.mark.usefixtures("cache")
 def test_pip_installs_what_a_lock_file_names_and_nothing_else(tmp_path: Path) -> None:
-    """The environment has this Python, and starts its scripts from where it lies."""
-    build = Build("new", lock=read_lock(lock_file(tmp_path)))
-    make_environment(build)
+    """The environment has this Python, and starts its scripts from where it lies.
+
+    It is probed like any other one; that it is made is said the first time.
+    """
+    build, said = Build("new", lock=read_lock(lock_file(tmp_path))), Remarks()
+    first, second = (MeasurementSettings().probe(build, said.note) for _ in range(2))
     python = interpreter_of(build)
     ask = "import sys, tiny, torch; print(sys.prefix, sys.version)"
 
     assert f"{environment_of(build.lock)} {sys.version}\n" == called([python, "-c", ask]).stdout
     assert "tiny\n" == called([str(Path(python).with_name("tiny"))]).stdout
-
-
-@pytest.mark.slow
-@pytest.mark.thorough
-@pytest.mark.usefixtures("cache")
-def test_a_build_of_a_lock_file_is_probed_like_any_other(tmp_path: Path) -> None:
-    """That its environment is made is said the first time."""
-    build, said = Build("new", lock=read_lock(lock_file(tmp_path))), Remarks()
-    first, second = (MeasurementSettings().probe(build, said.note) for _ in range(2))
-
     assert first == second
-    assert interpreter_of(build) == first.interpreter
+    assert python == first.interpreter
     assert first.links() is not None
     assert 1 == len(said.notes)
 

@@ -75,14 +75,6 @@ def linked(folder: Path, *options: str, output: str = "python3.11") -> Path:
     return path
 
 
-def debug_file(program: Path, folder: Path) -> Path:
-    """Where the symbols of a program are looked for."""
-    text = called(["readelf", "--notes", str(program)]).stdout
-    found = re.search(r"Build ID: (\w\w)(\w+)", text)
-    assert found is not None
-    return folder / found[1] / f"{found[2]}.debug"
-
-
 @NEEDS_GCC
 def test_an_interpreter_with_symbols_needs_no_advice(tmp_path: Path) -> None:
     """Nothing is said where nothing is missing."""
@@ -91,7 +83,10 @@ def test_an_interpreter_with_symbols_needs_no_advice(tmp_path: Path) -> None:
 
 @NEEDS_GCC
 def test_a_stripped_interpreter_is_told_with_what_names_its_functions(tmp_path: Path) -> None:
-    """One outside the system's folders has no package with its names."""
+    """One outside the system's folders has no package with its names.
+
+    Debian's packages of debug files lay them where the identity of the program says.
+    """
     path = linked(tmp_path, "-s")
     expected = (
         f"most functions of {path} have no names in explain: "
@@ -99,15 +94,11 @@ def test_a_stripped_interpreter_is_told_with_what_names_its_functions(tmp_path: 
     )
     assert advice_on_names(str(path), tmp_path) == expected
 
-
-@NEEDS_GCC
-def test_names_in_a_separate_file_are_found_by_the_identity_of_the_program(tmp_path: Path) -> None:
-    """Debian's packages of debug files lay them there."""
-    path = linked(tmp_path, "-s")
-    file = debug_file(path, tmp_path / "debug")
-    file.parent.mkdir(parents=True)
-    file.touch()
-    assert advice_on_names(str(path), tmp_path / "debug") == ""
+    notes = called(["readelf", "--notes", str(path)]).stdout
+    ((folder, name),) = re.findall(r"Build ID: (\w\w)(\w+)", notes)
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / f"{name}.debug").touch()
+    assert advice_on_names(str(path), tmp_path) == ""
 
 
 @NEEDS_GCC

@@ -1,11 +1,10 @@
 """The fork engine with real Valgrind, a real compiler and a real torch."""
 
 import contextlib
-import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -15,17 +14,15 @@ import attrs
 import pytest
 
 from instruction_counts.builds.compilers import find_compiler
-from instruction_counts.builds.hermetic import environment, without_aslr
+from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
-from instruction_counts.core.api import GroupedSetup, GroupedStmts, TimerArgs
-from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (
-    Failure,
     FailureKind,
+    FunctionCosts,
     Instructions,
     Outcome,
     Output,
@@ -37,17 +34,23 @@ from instruction_counts.engines.counting import PATTERN
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
-from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.turns import LEAST_IN_ROUND
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import Condition, counted
 from instruction_counts.system.cache import VARIABLE, Cache
-from instruction_counts.system.worker_process import WORKER, WorkerProcess
 from tests.cores import MACHINE, lent
 from tests.engines.compiled_c import compile_c
+from tests.engines.test_fork_server import pid_of
 from tests.fakes import FACTS
 from tests.process import executable
-from tests.real import NEEDS_VALGRIND_AND_COMPILER, cache_with_shared_headers
+from tests.real import (
+    NEEDS_VALGRIND_AND_COMPILER,
+    cache_with_shared_headers,
+    counts_of,
+    failure_of,
+    grouped,
+    stated,
+)
 from tests.waiting import is_running
 
 pytestmark = [pytest.mark.slow, NEEDS_VALGRIND_AND_COMPILER]
@@ -56,39 +59,7 @@ BUILD = default_build()
 ALL_CORES = MACHINE.cores
 
 
-def python(stmt: str, setup: str = "", num_threads: int = 1) -> Case:
-    """A Python case that is stated as it is."""
-    (case,) = materialize({("a",): TimerArgs(stmt, setup, num_threads=num_threads)})
-    return case
-
-
-def cpp(stmt: str, setup: str = "") -> Case:
-    """The same in C++."""
-    (case,) = materialize({("a",): TimerArgs(stmt, setup, language=Language.CPP)})
-    return case
-
-
-def grouped(
-    runtime: RuntimeMode,
-    autograd: AutogradMode,
-    stmt: str = "y = (x * w).sum()",
-    language: Language = Language.PYTHON,
-) -> Case:
-    """A case in one of its modes."""
-    setup = GroupedSetup(
-        "x = torch.ones(4)\nw = torch.ones(4, requires_grad=True)",
-        "auto x = torch::ones({4}); auto w = torch::ones({4}, torch::requires_grad());",
-    )
-    group = GroupedStmts(
-        *(stmt, "auto y = (x * w).sum();", setup, "f(x, w) -> y"), torchscript=True, autograd=True
-    )
-    (case,) = (
-        case
-        for case in materialize({("a",): group})
-        if (case.autolabels.runtime, case.autolabels.autograd) == (runtime, autograd)
-        and case.autolabels.language is language
-    )
-    return case
+python, cpp = stated, partial(stated, language=Language.CPP)
 
 
 TENSORS = "x, y = torch.ones(4, 4), torch.ones(4, 4)"
@@ -96,7 +67,7 @@ CPP_TENSORS = "auto x = torch::ones({4, 4}); auto y = torch::ones({4, 4});"
 CASES_BY_NAME = {
     "Python": python("z = x + y", TENSORS),
     "C++": cpp("auto z = x + y;", CPP_TENSORS),
-    "TorchScript": grouped(RuntimeMode.JIT, AutogradMode.FORWARD),
+    "TorchScript": grouped(),
     "backward": grouped(RuntimeMode.EAGER, AutogradMode.FORWARD_BACKWARD),
     "scripted backward": grouped(RuntimeMode.JIT, AutogradMode.FORWARD_BACKWARD),
     "empty": python("torch.empty((4,))"),
@@ -114,55 +85,43 @@ class Lab:
     """A build, a cache, and an engine that is used by many tests."""
 
     facts: BuildFacts
-    cache: Path
+    cache: Cache
     engine: ForkEngine
 
-    def measure(self, case: Case, *, times: bool = False) -> Outcome:
-        """Count one case, and take its times if asked to."""
-        return measured(self.engine, case, times=times)
+    def measure(self, case: Case, *, cores: tuple[int, ...] = (), **asked: Any) -> Outcome:
+        """What the engine says of a case, its counts unless something else is asked for."""
+        order = WorkOrder(case, BUILD, **{"timeout_s": 600, "times": False, **asked})
+        with tempfile.TemporaryDirectory() as folder, lent(case.num_threads) as free:
+            return self.engine.measure(order, cores or free, Path(folder))
 
-    def count(self, case: Case) -> Instructions:
+    def count(self, case: Case, **asked: Any) -> Instructions:
         """The instructions of one case."""
-        return counts_of(self.measure(case))
+        return counts_of(self.measure(case, **asked))
+
+    @property
+    def pid_of_server(self) -> int:
+        """The process that takes times."""
+        return pid_of(self.engine._servers.times)  # type: ignore[arg-type]
 
 
-def measured(
-    engine: ForkEngine, case: Case, *, cores: tuple[int, ...] = (), **asked: Any
-) -> Outcome:
-    """What an engine says of a case, its counts unless something else is asked for."""
-    order = WorkOrder(case, BUILD, **{"timeout_s": 600, "times": False, **asked})
-    with tempfile.TemporaryDirectory() as folder, lent(case.num_threads) as free:
-        return engine.measure(order, cores or free, Path(folder))
-
-
-def counts_of(outcome: Outcome) -> Instructions:
-    """The instructions of a case that was counted."""
-    assert outcome.instructions is not None, outcome.failure
-    return outcome.instructions
-
-
-def failure_of(outcome: Outcome) -> Failure:
-    """Why a case was not measured."""
-    assert outcome.failure is not None
-    return outcome.failure
-
-
-def make_engine(facts: BuildFacts, cache: Path, notices: list[str], **more: Any) -> ForkEngine:
+@contextlib.contextmanager
+def lab_of(
+    facts: BuildFacts, cache: Cache, notice: Callable[[str], None] = print, **more: Any
+) -> Iterator[Lab]:
     """An engine that takes little time for wall times; ``more`` is of its profile."""
     profile = Profile(min_run_time_s=0.01, keeps_servers=False, **more)
-    return ForkEngine(facts, Compiler(facts, Cache(cache)), profile, notices.append)
+    with contextlib.closing(ForkEngine(facts, Compiler(facts, cache), profile, notice)) as engine:
+        yield Lab(facts, cache, engine)
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Servers that start once."""
-    facts = probe(BUILD)
-    cache = cache_with_shared_headers(tmp_path_factory.mktemp("cache")).root
-    engine = make_engine(facts, cache, [])
-    order = WorkOrder(CASES_BY_NAME["nothing"], BUILD)
-    engine.start([order], partial(MACHINE.reserve, 1))
-    yield Lab(facts, cache, engine)
-    engine.close()
+    cache = cache_with_shared_headers(tmp_path_factory.mktemp("cache"))
+    with lab_of(probe(BUILD), cache) as lab:
+        order = WorkOrder(CASES_BY_NAME["nothing"], BUILD)
+        lab.engine.start([order], partial(MACHINE.reserve, 1))
+        yield lab
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +139,7 @@ def first(lab: Lab) -> Mapping[str, Outcome]:
 
 def output_of(lab: Lab, case: Case) -> Output:
     """What a case computes."""
-    output = measured(lab.engine, case, counts=False, output=True).output
+    output = lab.measure(case, counts=False, output=True).output
     assert output is not None
     return output
 
@@ -273,7 +232,7 @@ def test_both_languages_compute_the_same(lab: Lab) -> None:
 def test_outputs_of_other_inputs_are_told_apart_and_a_failure_has_none(lab: Lab) -> None:
     """They can be compared only of the same ones; what fails says why when it is counted."""
     first, second = (output_of(lab, python("x + 1", f"x = torch.ones({n})")) for n in (2, 3))
-    failed = measured(lab.engine, python("1 / 0"), counts=False, output=True)
+    failed = lab.measure(python("1 / 0"), counts=False, output=True)
 
     assert first.inputs != second.inputs
     assert (Status.OK, None) == (failed.status, failed.output)
@@ -299,7 +258,7 @@ def test_resources_of_an_eager_case_are_reported(
     lab: Lab, case: Case, used: Amounts, reason: str | None
 ) -> None:
     """Or why they cannot be; no other case has some, and none fails for want of them."""
-    outcome = measured(lab.engine, case, counts=False, resources=True)
+    outcome = lab.measure(case, counts=False, resources=True)
 
     assert used == outcome.metrics
     assert reason == outcome.resources_reason
@@ -356,13 +315,18 @@ def test_what_fails_in_turns_says_where(lab: Lab, case: Case, expected: tuple[st
     assert expected == (failure.message, failure.place)
 
 
+def functions_of(outcome: Outcome) -> FunctionCosts:
+    """What a case that was counted spent in functions."""
+    assert outcome.functions is not None, outcome.failure
+    return outcome.functions
+
+
 @pytest.mark.parametrize("name", ["Python", "C++"])
 def test_a_count_says_what_it_is_made_of(first: Mapping[str, Outcome], name: str) -> None:
     """Windows of one and of two lengths, in their order, and functions add up to it."""
-    counts, functions = counts_of(first[name]), first[name].functions
+    counts, functions = counts_of(first[name]), functions_of(first[name])
     unit = min(window.runs for window in counts.windows)
 
-    assert functions is not None
     assert [unit * factor for factor in PATTERN] == [window.runs for window in counts.windows]
     assert 1e3 < counts.per_run < 1e4
     assert counts.per_run == round(sum(cost.exclusive for cost in functions.costs) / functions.runs)
@@ -374,8 +338,7 @@ def test_what_the_interpreter_does_between_windows_is_no_call(
     first: Mapping[str, Outcome], name: str
 ) -> None:
     """As many calls in each run, which begin in code that costs something."""
-    functions = first[name].functions
-    assert functions is not None
+    functions = functions_of(first[name])
     calls = {(call.calls % functions.runs, call.instructions > 0) for call in functions.calls}
 
     assert {(0, True)} == calls
@@ -384,9 +347,8 @@ def test_what_the_interpreter_does_between_windows_is_no_call(
 
 def test_a_statement_is_executed_by_the_function_that_interprets_it(lab: Lab) -> None:
     """And by none that was called before; where the interpreter has names."""
-    functions = lab.measure(python("for k in range(40): k * k")).functions
-    assert functions is not None
-    dearest = functions.costs[0].function
+    outcome = lab.measure(python("for k in range(40): k * k"))
+    dearest = functions_of(outcome).costs[0].function
 
     assert "EvalFrame" in dearest or dearest.startswith(("0x", "_TAIL_CALL")), dearest
 
@@ -415,8 +377,8 @@ def test_what_a_server_frees_at_each_fork_moves_nothing(lab: Lab, tmp_path: Path
         "places = sum(map(id, kept)) // 16 % 1009",
     )
     facts = probe(attrs.evolve(BUILD, env={"PYTHONPATH": str(tmp_path)}))
-    with contextlib.closing(make_engine(facts, lab.cache, [])) as engine:
-        found = [counts_of(measured(engine, case)).per_run for _ in range(3)]
+    with lab_of(facts, lab.cache) as other:
+        found = [other.count(case).per_run for _ in range(3)]
 
     assert [found[0]] * 3 == found
 
@@ -458,8 +420,8 @@ def test_look_ups_cost_the_same_in_any_memory_layout(lab: Lab) -> None:
     cases = LOOKING_UP, OF_ONE_TYPE
     counts = [[lab.count(case).per_run for case in cases]]
     for layout in (1, 2):
-        with contextlib.closing(make_engine(lab.facts, lab.cache, [], layout=layout)) as engine:
-            counts.append([counts_of(measured(engine, case)).per_run for case in cases])
+        with lab_of(lab.facts, lab.cache, layout=layout) as other:
+            counts.append([other.count(case).per_run for case in cases])
 
     assert [counts[0]] * 3 == counts
 
@@ -491,7 +453,7 @@ for _ in range(100): read(x)
 def test_names_that_are_made_anew_cost_the_same_in_each_memory_layout(lab: Lab) -> None:
     """By them torch asks a list what it can do; the cache of methods keeps them for a time."""
     case = python("torch.tensor([1.0])")
-    counts = {counts_of(measured(lab.engine, case, layout=layout)).per_run for layout in range(4)}
+    counts = {lab.count(case, layout=layout).per_run for layout in range(4)}
 
     assert 1 == len(counts)
 
@@ -509,7 +471,7 @@ def test_a_stride_that_leaves_the_cache_costs_cycles_and_no_instructions(lab: La
     setup = "std::vector<char> x(1 << 20); volatile char seen; volatile int stride = {};"
     stmt = "for (int at = 0; at < 128; ++at) seen = x[at * stride];"
     near, far = (
-        measured(lab.engine, cpp(stmt, setup.replace("{}", stride)), cycles=True)
+        lab.measure(cpp(stmt, setup.replace("{}", stride)), cycles=True)
         for stride in ("64", "4096")
     )
 
@@ -526,8 +488,8 @@ def test_the_processors_counters_are_read_or_refused_once_with_the_reason(lab: L
     notices: list[str] = []
     loop = cpp("for (int at = 0; at < 1000; ++at) seen = at;", "volatile int seen;")
     cases = python("sum(range(1000))"), loop
-    with contextlib.closing(make_engine(lab.facts, lab.cache, notices)) as engine:
-        outcomes = [measured(engine, case, counts=False, hardware=True) for case in cases]
+    with lab_of(lab.facts, lab.cache, notices.append) as other:
+        outcomes = [other.measure(case, counts=False, hardware=True) for case in cases]
 
     assert [Status.OK] * 2 == [outcome.status for outcome in outcomes]
     read = [outcome.metrics.get("native_instructions", 0) > 1000 for outcome in outcomes]
@@ -540,9 +502,7 @@ def test_each_layout_of_a_server_places_objects_elsewhere(lab: Lab) -> None:
     """The same layout at the same place."""
     setup = "kept = object(), [bytearray(9000) for _ in range(9)]; raise OSError(id(kept[0]))"
     case = python("pass", setup)
-    places = [
-        failure_of(measured(lab.engine, case, layout=layout)).message for layout in (0, 1, 2, 1)
-    ]
+    places = [failure_of(lab.measure(case, layout=layout)).message for layout in (0, 1, 2, 1)]
 
     assert 3 == len(set(places))
     assert places[1] == places[3]
@@ -577,7 +537,7 @@ def test_allocations_are_counted(
 @pytest.mark.parametrize("counts", [False, True])
 def test_only_what_was_asked_for_is_measured(lab: Lab, counts: bool) -> None:
     """Counts take no times, and times count nothing."""
-    outcome = measured(lab.engine, CASES_BY_NAME["nothing"], counts=counts, times=not counts)
+    outcome = lab.measure(CASES_BY_NAME["nothing"], counts=counts, times=not counts)
 
     assert counts is (outcome.instructions is not None)
     assert counts is (outcome.times is None)
@@ -611,13 +571,9 @@ DRAWN_BY = (
     "numpy.random.randint(1000)",
     "numpy.random.default_rng().integers(1000)",
 )
-(DRAWN,) = materialize(
-    {
-        ("drawn",): TimerArgs(
-            "for _ in range(n): pass",
-            f"import random\nimport numpy\nn = {' + '.join(DRAWN_BY)}",
-        )
-    }
+DRAWN = attrs.evolve(
+    python("for _ in range(n): pass", f"import random, numpy\nn = {' + '.join(DRAWN_BY)}"),
+    label=("drawn",),
 )
 
 
@@ -638,8 +594,8 @@ def test_neither_lanes_nor_cores_nor_what_was_measured_before_matter(
     names = [*ONE_THREAD, "C++", "Python"]
     with ThreadPoolExecutor(2) as lanes:
         outcomes = list(lanes.map(lambda name: lab.count(CASES_BY_NAME[name]), names))
-    last = counts_of(measured(lab.engine, CASES_BY_NAME["Python"], cores=ALL_CORES[-1:]))
-    elsewhere = counts_of(measured(lab.engine, CASES_BY_NAME["Python"], layout=2))
+    last = lab.count(CASES_BY_NAME["Python"], cores=ALL_CORES[-1:])
+    elsewhere = lab.count(CASES_BY_NAME["Python"], layout=2)
 
     assert [counts_of(first[name]) for name in [*names, "Python"]] == [*outcomes, last]
     assert elsewhere.per_run == last.per_run
@@ -654,8 +610,8 @@ def test_where_and_how_the_program_was_started_does_not_matter(
     many = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
     condition = Condition("all at once", another_directory=True, variables=many)
     # None of them looks up several names of one type: where such names lie would matter.
-    scripted = grouped(RuntimeMode.JIT, AutogradMode.FORWARD, language=Language.CPP)
-    expected = {case: lab.count(case) for case in (LOOKING_UP, DRAWN, scripted)}
+    cases = (LOOKING_UP, DRAWN, grouped(language=Language.CPP))
+    expected = {case: lab.count(case) for case in cases}
     run = counted([*expected], BuildRunner((lab.facts,), MeasurementSettings()), condition)
 
     assert {case.definition_hash: count for case, count in expected.items()} == {
@@ -696,10 +652,7 @@ NO_MEMBER = (
             "the statement takes no time: the compiler removes it, since nothing uses it",
             "",
         ),
-        (
-            grouped(RuntimeMode.JIT, AutogradMode.FORWARD, "y = x.no_such_thing(w)"),
-            *(FailureKind.EXCEPTION, "RuntimeError: ", ""),
-        ),
+        (grouped(stmt="y = x.no_such_thing(w)"), FailureKind.EXCEPTION, "RuntimeError: ", ""),
     ],
     ids=["statement", "C++", "C++ removed", "model"],
 )
@@ -757,10 +710,9 @@ def test_a_case_that_deletes_its_folder_fails_alone(lab: Lab) -> None:
     """With all that it needs: the next ones count the same."""
     before = lab.count(CASES_BY_NAME["TorchScript"])
     delete = "import os, shutil; shutil.rmtree(os.getcwd())"
-    outcome = measured(lab.engine, python(delete), counts=False, times=True)
+    failure = failure_of(timed(lab, delete))
 
-    assert outcome.failure is not None
-    assert "the folder that it was measured in was deleted" == outcome.failure.message
+    assert "the folder that it was measured in was deleted" == failure.message
     assert before == lab.count(CASES_BY_NAME["TorchScript"])
 
 
@@ -782,8 +734,8 @@ def test_no_server_of_a_build_that_changed_is_started(lab: Lab, tmp_path: Path) 
     there = attrs.evolve(lab.facts, torch_root=str(tmp_path), library_paths=())
     facts = attrs.evolve(there, files=there.files_now())
     (tmp_path / "linear.py").write_text("new!")
-    with contextlib.closing(make_engine(facts, lab.cache, [])) as engine:
-        failure = failure_of(measured(engine, CASES_BY_NAME["Python"], counts=False, times=True))
+    with lab_of(facts, lab.cache) as other:
+        failure = failure_of(timed(other, "pass"))
 
     assert (
         "the server does not start: files of the build changed during the run: "
@@ -801,8 +753,8 @@ def test_a_build_that_preloads_another_allocator_is_told_what_helps(
     compile_c("-shared", "-fPIC", "-o", library, code)
     build = attrs.evolve(lab.facts.build, env={"LD_PRELOAD": str(library)})
     facts = attrs.evolve(lab.facts, build=build)
-    with contextlib.closing(make_engine(facts, lab.cache, [])) as engine:
-        failure = failure_of(measured(engine, CASES_BY_NAME["Python"]))
+    with lab_of(facts, lab.cache) as other:
+        failure = failure_of(other.measure(CASES_BY_NAME["Python"]))
 
     assert "--allocator system): the process was killed by SIGABRT" in failure.message
 
@@ -813,9 +765,9 @@ def test_a_build_that_preloads_another_allocator_is_told_what_helps(
 @pytest.mark.thorough
 def test_the_systems_allocator_can_be_counted(lab: Lab) -> None:
     """The fingerprint tells."""
-    with contextlib.closing(make_engine(lab.facts, lab.cache, [], allocator="system")) as engine:
-        assert counts_of(measured(engine, CASES_BY_NAME["Python"])).per_run > 0
-        assert "system" == engine.fingerprint.allocator
+    with lab_of(lab.facts, lab.cache, allocator="system") as other:
+        assert other.count(CASES_BY_NAME["Python"]).per_run > 0
+        assert "system" == other.engine.fingerprint.allocator
 
 
 def test_a_torch_without_the_headers_of_valgrind_is_not_complete(tmp_path: Path) -> None:
@@ -839,12 +791,11 @@ def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
     nothing = CASES_BY_NAME["nothing"]
     orders = [WorkOrder(nothing, BUILD, counts=False), WorkOrder(nothing, BUILD, refusal="refused")]
     notices: list[str] = []
-    engine = make_engine(attrs.evolve(lab.facts, build=build), lab.cache, notices)
-    with contextlib.closing(engine):
-        engine.check(orders)
+    with lab_of(attrs.evolve(lab.facts, build=build), lab.cache, notices.append) as other:
+        other.engine.check(orders)
         with pytest.raises(BuildError, match="valgrind: no such tool today") as caught:
-            engine.check([WorkOrder(nothing, BUILD)])
-        failures = [failure_of(measured(engine, nothing)) for _ in range(2)]
+            other.engine.check([WorkOrder(nothing, BUILD)])
+        failures = [failure_of(other.measure(nothing)) for _ in range(2)]
 
     assert "--engine timer" in caught.value.remedy
     assert [FailureKind.REFUSED] * 2 == [failure.kind for failure in failures]
@@ -855,43 +806,35 @@ def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
 # The server that takes times, whatever a case does to its process
 
 
-def timed(lab: Lab, stmt: str, setup: str = "", timeout_s: float = 300) -> Outcome:
+def timed(lab: Lab, stmt: str, setup: str = "", **asked: Any) -> Outcome:
     """A Python case, timed alone."""
-    order = WorkOrder(python(stmt, setup), BUILD, timeout_s=timeout_s, counts=False)
-    return lab.engine.measure(order, ALL_CORES[:1], Path("unused"))
+    return lab.measure(python(stmt, setup), counts=False, times=True, **asked)
 
 
-def pid_of_server(engine: ForkEngine) -> int:
-    """The process of the server that takes times."""
-    process = engine._servers.times._process
-    assert process is not None
-    assert process.pid is not None
-    return process.pid
-
-
-CRASHES = {
-    "segfault": ("import ctypes; ctypes.string_at(0)", "the process was killed by SIGSEGV"),
-    "endless": ("while True: pass", "no result within 3 s"),
-    "descriptors": ("import os; os.closerange(3, 256)", "the process ended with exit code 1"),
-    "chatty": (
-        "import os\nfor _ in range(1000): os.write(1, b'x' * 100_000)\nraise ValueError('ok')",
-        "ValueError: ok",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CRASHES)
+@pytest.mark.parametrize(
+    ("stmt", "message", "output"),
+    [
+        ("import ctypes; ctypes.string_at(0)", "the process was killed by SIGSEGV", ""),
+        ("while True: pass", "no result within 3 s", ""),
+        ("import os; os.closerange(3, 256)", "the process ended with exit code 1", ""),
+        (
+            "import os\nfor _ in range(1000): os.write(1, b'x' * 100_000)\nraise ValueError('ok')",
+            *("ValueError: ok", "x" * 64 * 1024),
+        ),
+    ],
+    ids=["segfault", "endless", "descriptors", "chatty"],
+)
 @pytest.mark.faults
-def test_a_bad_case_costs_itself_alone(lab: Lab, first: Mapping[str, Outcome], name: str) -> None:
+def test_a_bad_case_costs_itself_alone(
+    lab: Lab, first: Mapping[str, Outcome], stmt: str, message: str, output: str
+) -> None:
     """It says what happened in one line, and the server goes on, the same as before."""
-    stmt, message = CRASHES[name]
-    before = pid_of_server(lab.engine)
-    failure = failure_of(timed(lab, stmt, timeout_s=3 if name == "endless" else 300))
+    before = lab.pid_of_server
+    failure = failure_of(timed(lab, stmt, timeout_s=3 if "while" in stmt else 300))
 
-    assert message == failure.message
-    assert ("x" * 64 * 1024 if name == "chatty" else "") == failure.output
+    assert (message, output) == (failure.message, failure.output)
     assert Status.OK is timed(lab, "y = x + 1", "x = torch.ones(4)").status
-    assert before == pid_of_server(lab.engine)
+    assert before == lab.pid_of_server
 
 
 @pytest.mark.faults
@@ -927,7 +870,7 @@ def test_hundreds_of_cases_leave_nothing_in_the_server(lab: Lab) -> None:
     """Neither memory nor descriptors nor files."""
 
     def state() -> tuple[int, int, int]:
-        process = Path(f"/proc/{pid_of_server(lab.engine)}")
+        process = Path(f"/proc/{lab.pid_of_server}")
         status = (process / "status").read_text()
         resident_kib = int(status.partition("VmRSS:")[2].split()[0])
         files = list(lab.engine._servers.times.folder.iterdir())
@@ -944,35 +887,28 @@ def test_hundreds_of_cases_leave_nothing_in_the_server(lab: Lab) -> None:
     assert before[1:] == after[1:]
 
 
-WATCHED = """
+WATCHING = """
 import os, sys
-LOG = open("made", "a")
 
 def watch(event, arguments):
     if event == "tempfile.mkdtemp":
-        print(os.path.abspath(arguments[0]), file=LOG, flush=True)
+        with open({log!r}, "a") as log:
+            print(os.path.abspath(arguments[0]), file=log)
 
 sys.addaudithook(watch)
-exec(compile(open(WORKER).read(), WORKER, "exec"))
 """
 
 
 @pytest.mark.faults
 def test_a_server_makes_temporary_folders_only_in_its_own(lab: Lab, tmp_path: Path) -> None:
     """That one is swept where all are killed; nobody would know that others are of this program."""
-    for name in ("steady.so", "times.py", "method_cache.py", "cpython.py"):
-        shutil.copy(lab.engine._servers.times.folder / name, tmp_path)
-    script = ("-c", f"WORKER = {str(WORKER)!r}\n{WATCHED}")
-
-    def start(folder: Path) -> WorkerProcess:
-        return WorkerProcess(sys.executable, environment(BUILD), folder, without_aslr(), script)
-
-    serve: dict[str, Any] = {"task": "serve", "role": "times", "modules": ["times"]}
-    serve |= {"shim": "./steady.so"}
-    serve |= {"search_path": {}, "scattered": 0, "prepares": "", "imports": ["torch"]}
-    with contextlib.closing(ForkServer(tmp_path, start, serve)) as watched:
-        watched.warm_up()
-    made = [Path(line) for line in (tmp_path / "made").read_text().splitlines()]
+    log = tmp_path / "made"
+    (tmp_path / "sitecustomize.py").write_text(WATCHING.format(log=str(log)))
+    build = attrs.evolve(lab.facts.build, env={"PYTHONPATH": str(tmp_path)})
+    with lab_of(attrs.evolve(lab.facts, build=build), lab.cache) as watched:
+        assert Status.OK is timed(watched, "pass").status
+        folder = watched.engine._servers.times.folder
+    made = [Path(line) for line in log.read_text().splitlines()]
 
     assert made
-    assert [] == [path for path in made if not path.is_relative_to(tmp_path) or path.exists()]
+    assert [] == [path for path in made if not path.is_relative_to(folder) or path.exists()]

@@ -66,26 +66,27 @@ KILL = "os.kill(os.getppid(), signal.SIGKILL)"
 """What a case does to end its server."""
 
 
+def scripted_server(script: Path, folder: Path, role: str = "any", **options: Any) -> ForkServer:
+    """A server in ``folder`` that executes a script."""
+
+    def start(folder: Path) -> WorkerProcess:
+        return WorkerProcess(sys.executable, {"PATH": os.defpath}, folder, script=[str(script)])
+
+    return ForkServer(folder, start, {"task": "serve", "role": role}, **options)
+
+
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[MAKE]:
     """Make servers from a script, in one folder; they are closed afterwards."""
-    made: list[ForkServer] = []
+    script = tmp_path / "script.py"
+    with contextlib.ExitStack() as made:
 
-    def make_server(code: str = READY + LOOP, **options: Any) -> ForkServer:
-        script = tmp_path / "script.py"
-        script.write_text(HELLO + textwrap.dedent(code))
+        def make_server(code: str = READY + LOOP, **options: Any) -> ForkServer:
+            script.write_text(HELLO + textwrap.dedent(code))
+            server = scripted_server(script, tmp_path / "server", **options)
+            return made.enter_context(contextlib.closing(server))
 
-        def start(folder: Path) -> WorkerProcess:
-            variables = {"PATH": os.defpath}
-            return WorkerProcess(sys.executable, variables, folder, script=[str(script)])
-
-        serve = {"task": "serve", "role": "any"}
-        made.append(ForkServer(tmp_path / "server", start, serve, **options))
-        return made[-1]
-
-    yield make_server
-    for server in made:
-        server.close()
+        yield make_server
 
 
 def task(stmt: str, **case: Any) -> dict[str, Any]:

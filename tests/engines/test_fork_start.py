@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.core.api import GroupedSetup, GroupedStmts
-from instruction_counts.core.expand import materialize
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.engine import Profile, artefact_source
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.fork_cases import Attempt
 from instruction_counts.engines.fork_processes import Which
@@ -20,6 +18,7 @@ from instruction_counts.engines.warm.client import HolderGoneError, WarmServer
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import BUILD, FACTS, make_case
+from tests.real import grouped
 from tests.small_disk import small_disk
 
 OWN = Profile(keeps_servers=False)
@@ -110,11 +109,7 @@ class Making(WarmServer):
 
 def test_a_model_is_scripted_once_for_all_cases_of_a_run() -> None:
     """And again for the next run of a session: what its source imports may have been edited."""
-    group = GroupedStmts(
-        "y = x + 1", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", torchscript=True
-    )
-    cases = [case for case in materialize({("add",): group}) if artefact_source(case)]
-    order = WorkOrder(cases[0], BUILD, 10.0)
+    order = WorkOrder(grouped(), BUILD, 10.0)
     engine = ForkEngine(FACTS, LibrariesAt(), OWN, lambda _: None)
     engine.files._times = server = Making(None, Which("times"), {})  # type: ignore[arg-type]
 

@@ -9,12 +9,12 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -46,44 +46,39 @@ class Library:
     """The compiled library, called through ctypes."""
 
     def __init__(self, path: Path) -> None:
-        """Declare what is called below."""
+        """Declare what does not return a plain number."""
         self.path = path
         self.c = ctypes.CDLL(str(path), use_errno=True)
-        size, address = ctypes.c_size_t, ctypes.c_void_p
-        for name, arguments in {
-            "malloc": [size],
-            "calloc": [size, size],
-            "realloc": [address, size],
-            "reallocarray": [address, size, size],
-            "memalign": [size, size],
-            "aligned_alloc": [size, size],
-            "valloc": [size],
-            "pvalloc": [size],
-        }.items():
-            function = getattr(self.c, name)
-            function.argtypes, function.restype = arguments, address
-        self.c.memcmp.argtypes = [address, address, size]
-        self.c.free.argtypes, self.c.free.restype = [address], None
-        self.c.malloc_usable_size.argtypes = [address]
-        self.c.malloc_usable_size.restype = size
-        self.c.posix_memalign.argtypes = [ctypes.POINTER(address), size, size]
+        for name in (
+            *("malloc", "calloc", "realloc", "reallocarray"),
+            *("memalign", "aligned_alloc", "valloc", "pvalloc", "malloc_usable_size"),
+        ):
+            getattr(self.c, name).restype = ctypes.c_void_p
         self.c.steady_clock_s.restype = ctypes.c_double
 
     def get(self, name: str, *arguments: int | None) -> int:
         """Address of a new block, 0 if there is none; ``errno`` says why, whatever the function."""
         ctypes.set_errno(0)
+        numbers = [ctypes.c_uint64(argument or 0) for argument in arguments]
         if name != "posix_memalign":
-            return getattr(self.c, name)(*arguments) or 0
+            return getattr(self.c, name)(*numbers) or 0
         out = ctypes.c_void_p()
-        error = self.c.posix_memalign(ctypes.byref(out), *arguments)
+        error = self.c.posix_memalign(ctypes.byref(out), *numbers)
         assert 0 == ctypes.get_errno(), "posix_memalign returns its error and leaves errno alone"
         ctypes.set_errno(error)
         return out.value or 0
 
+    def in_window(self, *sizes: int) -> list[int]:
+        """Blocks of these sizes, got while it is counted."""
+        self.c.steady_count_begin()
+        blocks = [self.get("malloc", size) for size in sizes]
+        self.c.steady_count_end()
+        return blocks
+
     def free(self, *blocks: int | None) -> None:
         """Give blocks back."""
         for block in blocks:
-            self.c.free(block)
+            self.c.free(ctypes.c_void_p(block))
 
     def counted(self, action: Callable[[], object]) -> tuple[int, ...]:
         """Calls, bytes and frees of an action."""
@@ -104,10 +99,7 @@ def output_of(*command: str | Path, **environment: str) -> str:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """The library, compiled from its source."""
-    torch = find_spec("torch")
-    if torch is None or not torch.submodule_search_locations:
-        pytest.skip("torch ships the headers of Valgrind and is not installed")
-    headers = Path(torch.submodule_search_locations[0], "utils/benchmark/utils/valgrind_wrapper")
+    headers = Path(torch.__file__).parent / "utils" / "benchmark" / "utils" / "valgrind_wrapper"
     path = tmp_path_factory.mktemp("steady") / "steady.so"
     compile_c("-O2", "-shared", "-fPIC", "-I", headers, "-o", path, SOURCE)
     return Library(path)
@@ -241,7 +233,7 @@ def test_the_usable_size_covers_the_request(
 ) -> None:
     """All of it can be written without touching a neighbour; 1153 to 1280 bytes are one class."""
     blocks = [library.get(name, *arguments) for _ in range(2)]
-    sizes = [library.c.malloc_usable_size(block) for block in blocks]
+    sizes = [library.get("malloc_usable_size", block) for block in blocks]
     for block in blocks:
         ctypes.memset(block, 1, min(usable, MIB))
         ctypes.memset(block + usable - 1, 1, 1)
@@ -256,13 +248,11 @@ def test_the_first_blocks_of_a_window_lie_where_they_have_to(library: Library) -
     for size, remainder in ((70, 16), (200, 32752)):
         library.free(library.get("malloc", size))
         library.c.steady_allocate_at(*map(ctypes.c_uint64, (size, remainder, 32768)))
-    library.c.steady_count_begin()
-    found = {size: [library.get("malloc", size) for _ in range(64)] for size in (70, 200)}
-    library.c.steady_count_end()
+    found = library.in_window(*[70] * 64, *[200] * 64)
 
-    assert [{16}, {32752}] == [{at % 32768 for at in blocks} for blocks in found.values()]
-    assert [64, 64] == [len({*blocks}) for blocks in found.values()]
-    library.free(*found[70], *found[200])
+    assert [16] * 64 + [32752] * 64 == [at % 32768 for at in found]
+    assert 128 == len({*found})
+    library.free(*found)
 
 
 def test_such_blocks_are_the_same_in_each_window(library: Library) -> None:
@@ -270,9 +260,7 @@ def test_such_blocks_are_the_same_in_each_window(library: Library) -> None:
     library.c.steady_allocate_at(*map(ctypes.c_uint64, (300, 48, 32768)))
     found = []
     for order in ((4, 0, 2, 1, 3), (0, 1, 2, 3, 4)):
-        library.c.steady_count_begin()
-        found.append([library.get("malloc", 300) for _ in range(5)])
-        library.c.steady_count_end()
+        found.append(library.in_window(*[300] * 5))
         library.free(*(found[-1][at] for at in order))
         library.free(*[library.get("malloc", 300) for _ in range(100)])
 
@@ -335,9 +323,7 @@ def test_a_window_begins_with_the_lowest_blocks(library: Library, size: int) -> 
     """However the window before freed them."""
     blocks = [library.get("malloc", size) for _ in range(9)]
     library.free(*(blocks[at] for at in (4, 0, 8, 2, 6, 1, 7, 5, 3)))
-    library.c.steady_count_begin()
-    found = [library.get("malloc", size) for _ in range(9)]
-    library.c.steady_count_end()
+    found = library.in_window(*[size] * 9)
     library.free(*found)
 
     assert sorted(found) == found
@@ -396,16 +382,12 @@ class LiveBlocks(RuleBasedStateMachine):
         self.live[block] = size, self.fill
         return block
 
-    @rule(target=blocks, size=sizes)
-    def malloc(self, size: int) -> int:
-        """Allocate."""
-        return self.owned(self.library.get("malloc", size), size)
-
-    @rule(target=blocks, size=sizes, power=st.integers(3, 13))
-    def memalign(self, size: int, power: int) -> int:
-        """Allocate aligned."""
-        block = self.library.get("memalign", 1 << power, size)
-        assert 0 == block % (1 << power)
+    @rule(target=blocks, size=sizes, power=st.none() | st.integers(3, 13))
+    def allocate(self, size: int, power: int | None) -> int:
+        """Aligned, or by ``malloc``."""
+        name, alignment = ("memalign", (1 << power,)) if power else ("malloc", ())
+        block = self.library.get(name, *alignment, size)
+        assert 0 == block % (1 << (power or 4))
         return self.owned(block, size)
 
     @rule(target=blocks, size=sizes)
@@ -562,9 +544,8 @@ def test_memcmp_compares_as_bytes_do(
     """At any address, wherever the first difference lies."""
     other = data[:change] + bytes([value]) + data[change + 1 :] if change < len(data) else data
     left, right = (ctypes.create_string_buffer(b"." * offset + text) for text in (data, other))
-    result = library.c.memcmp(
-        ctypes.addressof(left) + offset, ctypes.addressof(right) + offset, len(data)
-    )
+    places = (ctypes.c_void_p(ctypes.addressof(text) + offset) for text in (left, right))
+    result = library.c.memcmp(*places, ctypes.c_size_t(len(data)))
 
     assert (data > other, data < other) == (result > 0, result < 0)
 
@@ -587,20 +568,16 @@ def test_the_clock_measures_seconds(library: Library) -> None:
 # ---- under Callgrind ----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def without_past(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Windows:
-    """The cost of each kind of call in a process that did nothing before."""
-    return windows_of(build("cost_of_calls"), tmp_path_factory.mktemp("no_past"))[1]
-
-
 @NEEDS_VALGRIND
-@pytest.mark.parametrize("past", [1, 2, 3])
-def test_a_call_costs_the_same_whatever_happened_before(
-    build: Build, without_past: Windows, past: int, tmp_path: Path
-) -> None:
+def test_a_call_costs_the_same_whatever_happened_before(build: Build, tmp_path: Path) -> None:
     """To the instruction, after 40,000 random calls that left holes: five kinds of eight sizes."""
+    without_past, *others = (
+        windows_of(build("cost_of_calls"), tmp_path / f"past {past}", *past)[1]
+        for past in ([], ["1"], ["2"], ["3"])
+    )
+
     assert 40 == sum(cost > 0 for cost in without_past.values())
-    assert without_past == windows_of(build("cost_of_calls"), tmp_path, str(past))[1]
+    assert [without_past] * 3 == others
 
 
 @NEEDS_VALGRIND

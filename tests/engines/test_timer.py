@@ -7,8 +7,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-from instruction_counts.core.api import GroupedSetup, GroupedStmts, TimerArgs
-from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import (
@@ -28,14 +26,9 @@ from instruction_counts.execution.cores import available_cores
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from tests.cores import lent
 from tests.fakes import FACTS
+from tests.real import counts_of, grouped, stated
 
 BUILD = default_build()
-
-
-def explicit(stmt: str, setup: str = "x = torch.ones(4)") -> Case:
-    """A case that is stated as it is."""
-    (case,) = materialize({("a",): TimerArgs(stmt, setup)})
-    return case
 
 
 def make_engine() -> TimerEngine:
@@ -52,11 +45,7 @@ def measured(folder: Path, case: Case, *, counts: bool = False) -> Outcome:
 @pytest.mark.slow
 def test_a_scripted_case_is_timed(tmp_path: Path) -> None:
     """It is scripted, saved and loaded."""
-    group = GroupedStmts(
-        "y = x + 1", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", torchscript=True
-    )
-    cases = {case.autolabels.runtime.value: case for case in materialize({("a",): group})}
-    outcome = measured(tmp_path, cases["TorchScript"])
+    outcome = measured(tmp_path, grouped())
 
     assert Status.OK == outcome.status, outcome.failure
     assert outcome.times is not None
@@ -85,7 +74,7 @@ def test_a_case_that_fails_says_why_and_where(
     tmp_path: Path, stmt: str, setup: str, failure: Failure
 ) -> None:
     """With the user's own line."""
-    assert failure == measured(tmp_path, explicit(stmt, setup)).failure
+    assert failure == measured(tmp_path, stated(stmt, setup)).failure
 
 
 PLACE = """
@@ -106,7 +95,7 @@ def test_a_case_has_a_place_of_its_own(tmp_path: Path) -> None:
 
     What it left running, in a session of its own, is ended.
     """
-    outcome = measured(tmp_path, explicit("pass", PLACE.format(folder=str(tmp_path))))
+    outcome = measured(tmp_path, stated("pass", PLACE.format(folder=str(tmp_path))))
 
     assert Status.OK is outcome.status, outcome.failure
     assert not Path(f"/proc/{(tmp_path / 'mark').read_text()}").exists()
@@ -117,7 +106,7 @@ def test_closing_the_engine_ends_a_running_case(tmp_path: Path) -> None:
     engine, cores = make_engine(), available_cores()[-1:]
     threading.Timer(1, engine.close).start()
     begin = time.monotonic()
-    order = WorkOrder(explicit("import time; time.sleep(1000)"), BUILD, counts=False)
+    order = WorkOrder(stated("import time; time.sleep(1000)"), BUILD, counts=False)
     outcome = engine.measure(order, cores, tmp_path)
     (tmp_path / "new").mkdir()
 
@@ -141,7 +130,7 @@ def test_what_torch_says_is_read() -> None:
     }
     less = {"windows": [980, 990], "baseline": 1_000, "exclusive": [], "inclusive": []}
     outcome = _outcome({"status": "ok", "counts": counts}, "")
-    nothing = _outcome({"status": "ok", "counts": {**counts, **less}}, "").instructions
+    nothing = counts_of(_outcome({"status": "ok", "counts": {**counts, **less}}, ""))
 
     assert Instructions(
         90, exact=False, windows=(Window(10, 1_020), Window(10, 1_000)), spread=2, loop=10
@@ -153,7 +142,6 @@ def test_what_torch_says_is_read() -> None:
             FunctionCost("", "???", "main", 400, None),
         ),
     ) == (outcome.functions)
-    assert nothing is not None
     assert (0, 1) == (nothing.per_run, nothing.spread)
 
 
@@ -161,10 +149,9 @@ def test_what_torch_says_is_read() -> None:
 @pytest.mark.thorough
 def test_a_case_is_counted(tmp_path: Path) -> None:
     """In windows, of which functions are the parts; torch takes counts and times for its own."""
-    case = explicit("y = x + 1")
+    case = stated("y = x + 1", "x = torch.ones(4)")
     outcome = measured(tmp_path, case, counts=True)
-    instructions, functions, times = outcome.instructions, outcome.functions, outcome.times
-    assert instructions is not None, outcome.failure
+    instructions, functions, times = counts_of(outcome), outcome.functions, outcome.times
     assert functions is not None
     assert times is not None
     record = Record.of(case, BUILD.name, outcome)

@@ -1,12 +1,12 @@
 """What is made for cases, and of which files."""
 
-import importlib.util
 import json
-import subprocess
 import sys
 from pathlib import Path
 
-from instruction_counts.system.program import HOME
+import torch
+
+from tests.process import ROOT, called
 
 SOURCE = """\
 import ctypes, json
@@ -29,23 +29,17 @@ print(json.dumps(artefact({"case": case}, None)))
 
 def test_an_artefact_names_the_files_that_it_was_made_of(tmp_path: Path) -> None:
     """Modules, data and libraries; not what making it wrote, nor what torch has."""
-    spec = importlib.util.find_spec("torch")
-    assert spec is not None
-    torch = Path(spec.origin or "").parent
+    of_torch = Path(torch.__file__).parent
     module, data, library = (tmp_path / name for name in ("mine_alone.py", "n.json", "own.so"))
     module.write_text("X = 1")
     data.write_text("7")
-    library.write_bytes((torch / "lib" / "libc10.so").read_bytes())
+    library.write_bytes((of_torch / "lib" / "libc10.so").read_bytes())
     (tmp_path / "made").mkdir()
     made, written = str(tmp_path / "made" / "artefact.pt"), str(tmp_path / "log")
     source = SOURCE.format(library=str(library), data=str(data), written=written)
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", RUN, source, made],
-        env={"PYTHONPATH": f"{HOME}:{tmp_path}"},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+    command = [sys.executable, "-B", "-c", RUN, source, made]
+    answer = called(command, variables={"PYTHONPATH": f"{ROOT}:{tmp_path}"}).stdout
 
-    read = json.loads(done.stdout)["read"]
+    read = json.loads(answer)["read"]
     assert {str(path) for path in (module, data, library)} <= {*read}
-    assert not [path for path in read if path == written or path.startswith(str(torch))]
+    assert not [path for path in read if path == written or path.startswith(str(of_torch))]

@@ -12,16 +12,11 @@ from worker.cuda_calls import CudaCalls, demangled
 KERNELS = {7: b"_ZN2at4fillIfEEvi"}
 
 
-def kernel_name(function: ctypes.c_void_p) -> bytes | None:
-    """The function of a stand-in that knows the names of kernels."""
-    return KERNELS.get(function.value or 0)
-
-
 class StandIn:
     """A library that tells what it is asked, while somebody listens."""
 
     listener: Any = None
-    stand_in_kernel = staticmethod(kernel_name)
+    stand_in_kernel = staticmethod(lambda function: KERNELS.get(function.value))
 
     def stand_in_listen(self, listener: Any) -> None:
         """Tell ``listener`` from now on."""
@@ -52,13 +47,9 @@ def test_launches_are_counted_by_kernel_and_all_else_by_name() -> None:
     text = ctypes.create_string_buffer(b"cudaStreamSynchronize")
 
     def ask(library: StandIn) -> None:
-        for kind, what in (
-            (b"kernel", 7),
-            (b"kernel", 7),
-            (b"kernel", 8),
-            (b"synchronisation", ctypes.addressof(text)),
-        ):
-            library.ask(kind, what)
+        for kernel in (7, 7, 8):
+            library.ask(b"kernel", kernel)
+        library.ask(b"synchronisation", ctypes.addressof(text))
 
     assert [
         ("launches", "a kernel without a name", 1),

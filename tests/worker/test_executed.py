@@ -17,16 +17,15 @@ UUID = "0f8fad5b_d9cb_469f_a165_70867728950e"
 def functions(stmt: str, setup: str = "") -> dict[str, dict[str, Any]]:
     """The functions that a statement executes, by name."""
     loop = PythonLoop({"stmt": stmt, "setup": setup}, (list, list))
-    bytecodes = Bytecodes(*loop.statement)
-    observe(loop.run, [bytecodes])
-    return {row["name"]: row for row in bytecodes.rows()}
+    seen = Bytecodes(*loop.statement)
+    observe(loop.run, [seen])
+    return {row["name"]: row for row in seen.rows()}
 
 
 def operators(stmt: str, setup: str = "") -> dict[tuple[str, bool], int]:
     """Operators that a statement calls: name and whether backward -> calls."""
-    loop = PythonLoop({"stmt": stmt, "setup": setup}, (list, list))
     seen = Operators(torch)
-    observe(loop.run, [seen])
+    observe(PythonLoop({"stmt": stmt, "setup": setup}, (list, list)).run, [seen])
     return {(row["name"], row["backward"]): row["calls"] for row in seen.rows()}
 
 
@@ -109,63 +108,44 @@ def digest_of(text: str) -> str:
     """That of the function ``f`` in some code."""
     names: dict[str, Any] = {}
     exec(text, names)  # noqa: S102
-    found: str = digest(names["f"].__code__)
-    return found
+    return str(digest(names["f"].__code__))
+
+
+ADDS = "def f(a): return a + 1"
+CALLS = f"def f(a): return __compiled_fn_3_{UUID}(a)"
 
 
 @pytest.mark.parametrize(
-    ("other", "is_same"),
+    ("one", "other", "is_same"),
     [
-        ("\n\n\ndef f(a): return a + 1", True),
-        ("def f(a): return a + 2", False),
-        ("def f(a): return a - 1", False),
-        ("def f(a): return a + 1.0", False),
-        ("def f(b): return b + 1", False),
+        # An edit above it changes nothing in it.
+        (ADDS, f"\n\n\n{ADDS}", True),
+        (ADDS, "def f(a): return a + 2", False),
+        (ADDS, "def f(a): return a - 1", False),
+        (ADDS, "def f(a): return a + 1.0", False),
+        (ADDS, "def f(b): return b + 1", False),
+        # A docstring takes no part; the first constant of other code may be a text that it uses.
+        ("def f(a):\n    'A'\n    return a", "def f(a):\n    'B'\n    return a", True),
+        ("def f(a): return ['A' for _ in a]", "def f(a): return ['B' for _ in a]", False),
+        ("def f():\n    class A: x = 1", "def f():\n    class B: x = 1", False),
+        # Dynamo gives graphs names of a number and a random one; another graph has another name.
+        (CALLS, f"def f(a): return __compiled_fn_12_{UUID.replace('0', '1')}(a)", True),
+        (CALLS, "def f(a): return __compiled_fn(a)", True),
+        (CALLS, "def f(a): return __other_fn(a)", False),
+        # Of what it defines, what has a name has a digest of its own.
+        ("def f():\n    def g(): return 1", "def f():\n    def g(): return 2", True),
+        ("def f():\n    class A: x = 1", "def f():\n    class A: x = 2", True),
+        ("def f(): return lambda: 1", "def f(): return lambda: 2", False),
+    ],
+    ids=[
+        *("moved", "constant", "instruction", "type", "name"),
+        *("docstring", "comprehension", "class", "another process", "by itself", "another graph"),
+        *("inner function", "body of a class", "lambda"),
     ],
 )
-def test_a_digest_depends_on_what_a_function_does(other: str, is_same: bool) -> None:
-    """Constants, instructions, types and names; an edit above it changes nothing in it."""
-    assert is_same is (digest_of("def f(a): return a + 1") == digest_of(other))
-
-
-@pytest.mark.parametrize(
-    ("text", "is_same"),
-    [
-        ("def f(a):\n    '{}'\n    return a", True),
-        ("def f(a): return ['{}' for _ in a]", False),
-        ("def f():\n    class {}:\n        x = 1", False),
-    ],
-    ids=["docstring", "comprehension", "class"],
-)
-def test_a_docstring_takes_no_part_in_a_digest(text: str, is_same: bool) -> None:
-    """The first constant of other code may be a text, too, which it uses."""
-    assert is_same is (digest_of(text.format("A")) == digest_of(text.format("B")))
-
-
-@pytest.mark.parametrize(
-    ("text", "is_same"),
-    [
-        ("def f():\n    def g(): return {}\n    return g", True),
-        ("def f():\n    class A:\n        x = {}\n    return A", True),
-        ("def f(): return lambda: {}", False),
-    ],
-    ids=["function", "class", "lambda"],
-)
-def test_what_a_function_defines_takes_no_part_in_its_digest(text: str, is_same: bool) -> None:
-    """An edit in there is told of that alone; what has no name is the function's own."""
-    assert is_same is (digest_of(text.format(1)) == digest_of(text.format(2)))
-
-
-def test_a_name_that_each_process_makes_anew_takes_no_part_in_a_digest() -> None:
-    """Dynamo gives graphs names of a number and a random one; another graph has another name."""
-    numbered = f"__compiled_fn_3_{UUID}", f"__compiled_fn_12_{UUID.replace('0', '1')}"
-    first, *same, other = (
-        digest_of(f"def f(a): return {name}(a)")
-        for name in (*numbered, "__compiled_fn", "__other_fn")
-    )
-
-    assert [first] * 2 == same
-    assert first != other
+def test_a_digest_depends_on_what_a_function_does(one: str, other: str, is_same: bool) -> None:
+    """Constants, instructions, types and names; not what differs from process to process."""
+    assert is_same is (digest_of(one) == digest_of(other))
 
 
 def test_operators_are_counted_with_those_that_they_call() -> None:

@@ -3,7 +3,6 @@
 import errno
 import os
 import struct
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,39 +45,37 @@ class FakeKernel(Kernel):
         return struct.pack("<QQQ", number, 500 + self._shared_ns, 500)
 
 
-@pytest.fixture(autouse=True)
-def threads() -> Iterator[None]:
-    """Cases choose how many threads torch has."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 def counted(kernel: Kernel, stmt: str = "work[0] += 60") -> Any:
     """The answer for a Python statement."""
-    case = {"stmt": stmt, "setup": SETUP, "num_threads": 1, "language": "Python"}
+    threads = torch.get_num_threads()
+    case = {"stmt": stmt, "setup": SETUP, "num_threads": threads, "language": "Python"}
     shim: Any = SimpleNamespace(idle_hooks=(lambda: None, lambda: None))
     return hardware({"case": case}, shim, kernel)
 
 
-def test_an_iteration_costs_what_windows_differ_by() -> None:
-    """What surrounds a window is no part of it."""
-    assert {"native_instructions": 60, "native_cycles": 30} == counted(FakeKernel())["metrics"]
+class Refusing(Kernel):
+    """It lets nobody count."""
+
+    def open(self, event: int) -> int:  # noqa: ARG002 - as the kernel has it
+        """Fail."""
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def test_counters_that_the_kernel_refuses_are_said_to_be() -> None:
-    """As in most virtual machines."""
-
-    class Refusing(Kernel):
-        def open(self, event: int) -> int:  # noqa: ARG002 - as the kernel has it
-            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
-
-    assert {"refused": "Permission denied"} == counted(Refusing())
-
-
-def test_counters_that_something_else_used_meanwhile_say_nothing() -> None:
-    """They counted a part of the time."""
-    assert {"refused": "something else uses them"} == counted(FakeKernel(shared_ns=1))
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (FakeKernel(), {"metrics": {"native_instructions": 60, "native_cycles": 30}}),
+        (Refusing(), {"refused": "Permission denied"}),
+        # They counted a part of the time.
+        (FakeKernel(shared_ns=1), {"refused": "something else uses them"}),
+    ],
+    ids=["counts", "refuses", "shares"],
+)
+def test_an_iteration_costs_what_windows_differ_by(
+    kernel: Kernel, expected: dict[str, Any]
+) -> None:
+    """What surrounds a window is no part of it; counters that say nothing are said to."""
+    assert expected == counted(kernel)
 
 
 def test_a_counter_of_this_machine_counts_or_is_refused_with_the_reason() -> None:

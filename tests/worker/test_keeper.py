@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.waiting import comes_true, ends_soon
 pytestmark = pytest.mark.faults
 
 KEEPER = Path(__file__).resolve().parents[2] / "worker" / "keeper.py"
-EURO = b"\xe2\x82\xac\xff"
+VARIABLES = [b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=\xe2\x82\xac\xff"]
 
 DAEMON = """
 import os, pathlib, sys, time
@@ -32,13 +33,12 @@ time.sleep(1000)
 
 
 def keep(*command: str, **options: Any) -> subprocess.Popen[bytes]:
-    """A command under a keeper, with PATH and another variable."""
+    """A command under a keeper, with PATH and other variables."""
     keeper = [sys.executable, "-I", "-S", str(KEEPER), *command]
-    process = subprocess.Popen(keeper, stdin=subprocess.PIPE, **options)
-    assert process.stdin is not None
-    process.stdin.write(b"\0".join([b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=" + EURO]))
-    process.stdin.close()
-    return process
+    with tempfile.TemporaryFile() as variables:
+        variables.write(b"\0".join(VARIABLES))
+        variables.seek(0)
+        return subprocess.Popen(keeper, stdin=variables, **options)
 
 
 @contextlib.contextmanager
@@ -57,12 +57,11 @@ def test_the_command_finds_all_as_if_the_keeper_were_not_there() -> None:
     Its size and its content move counts; Python ignores some signals.
     """
     script = "cat; cat /proc/$$/environ; grep SigIgn /proc/self/status"
-    with keep("/bin/sh", "-c", script, stdout=subprocess.PIPE) as kept:
-        assert kept.stdout is not None
-        *variables, last = kept.stdout.read().split(b"\0")
+    said, _ = keep("/bin/sh", "-c", script, stdout=subprocess.PIPE).communicate()
+    *variables, last = said.split(b"\0")
     name, _, ignored = last.decode().partition("\t")
 
-    assert [b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=" + EURO] == variables
+    assert VARIABLES == variables
     # Those from 32 on are the C library's, which nobody can set.
     assert ("SigIgn:", 0) == (name, int(ignored, 16) & 0x7FFFFFFF)
 
@@ -71,9 +70,8 @@ def test_no_signal_is_blocked_in_the_command() -> None:
     """Whatever whoever started the keeper has blocked. A shell would unblock them itself."""
     with blocked(signal.SIGTERM, signal.SIGUSR1):
         kept = keep("grep", "SigBlk", "/proc/self/status", stdout=subprocess.PIPE)
-    with kept:
-        assert kept.stdout is not None
-        assert [b"SigBlk:", b"0" * 16] == kept.stdout.read().split()
+
+    assert [b"SigBlk:", b"0" * 16] == kept.communicate()[0].split()
 
 
 def test_ending_the_keeper_ends_all_of_it(tmp_path: Path) -> None:

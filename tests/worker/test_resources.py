@@ -1,6 +1,5 @@
 """What a statement uses beside instructions, as the worker finds it with a real torch."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,17 +14,9 @@ SETUP = "x, y = torch.ones(1000), torch.ones(1000)\nw = torch.ones(1000, require
 MATRICES = "a, b, c = torch.ones(10, 20), torch.ones(20, 30), torch.ones(0, 20)\n"
 
 
-@pytest.fixture(autouse=True)
-def threads() -> Iterator[None]:
-    """Cases choose how many threads torch has."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 def resources(stmt: str, setup: str = SETUP) -> dict[str, Any]:
     """What a Python statement uses."""
-    case = {"stmt": stmt, "setup": setup, "num_threads": 1}
+    case = {"stmt": stmt, "setup": setup, "num_threads": torch.get_num_threads()}
     shim: Any = None
     found: dict[str, Any] = used({"case": case}, shim)
     return {**found["metrics"], "reason": found["reason"]}

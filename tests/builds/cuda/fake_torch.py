@@ -1,5 +1,6 @@
 """A torch of two functions: its library needs some of CUDA's, as the libraries of a real one do."""
 
+import shutil
 from pathlib import Path
 
 from tests.engines.compiled_c import compile_c
@@ -41,8 +42,7 @@ def make_fake_torch(folder: Path) -> Path:
 
     CUDA's libraries are there only while it is linked.
     """
-    libraries = folder / "torch" / "lib"
-    linked = folder / "linked"
+    libraries, linked = folder / "torch" / "lib", folder / "linked"
     libraries.mkdir(parents=True)
     linked.mkdir()
     for soname, (version, functions) in _CUDA.items():
@@ -54,8 +54,7 @@ def make_fake_torch(folder: Path) -> Path:
     )
     (linked / "c10.c").write_text(_LOOKING_UP, encoding="utf-8")
     compile_c("-shared", "-fPIC", "-o", libraries / "libc10_cuda.so", linked / "c10.c")
-    for path in linked.iterdir():
-        path.unlink()
+    shutil.rmtree(linked)
     (folder / "torch" / "__init__.py").write_text(_PACKAGE, encoding="utf-8")
     text = "__version__ = '2.15.0'\ncuda: str = '13.2'\n"
     (folder / "torch" / "version.py").write_text(text, encoding="utf-8")

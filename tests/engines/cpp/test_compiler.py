@@ -1,5 +1,6 @@
 """Compiling C++ cases, with a real compiler; mostly against headers of a few lines."""
 
+import contextlib
 import ctypes
 import shutil
 import threading
@@ -19,7 +20,7 @@ from instruction_counts.engines.cpp.compiler import Compiler, cpp_standard
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource, Prelude
 from instruction_counts.system.cache import Cache
-from tests.fakes import BUILD, FACTS
+from tests.fakes import BUILD, FACTS, FINGERPRINT
 from tests.process import called, executable
 
 CLANG = find_compiler(attrs.evolve(BUILD, compiler="clang"))
@@ -62,11 +63,6 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> BuildFacts:
     (root / "tiny" / "full.h").write_text(FULL_H)
     compiler = CppCompiler(shutil.which("g++") or "", "as found")
     return attrs.evolve(FACTS, compiler=compiler, torch_root=str(root), include_paths=(str(root),))
-
-
-def fingerprinted(facts: BuildFacts, **changes: Any) -> BuildFacts:
-    """The build with another fingerprint."""
-    return attrs.evolve(facts, fingerprint=attrs.evolve(facts.fingerprint, **changes))
 
 
 def with_variables(facts: BuildFacts, variables: dict[str, str]) -> BuildFacts:
@@ -304,23 +300,23 @@ def test_a_cached_case_needs_no_compiler(facts: BuildFacts, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "change",
+    "changes",
     [
-        lambda facts: attrs.evolve(facts, include_paths=()),
-        lambda facts: attrs.evolve(facts, compiler=CppCompiler("/usr/bin/../bin/g++")),
-        lambda facts: fingerprinted(facts, compiler="another version"),
-        lambda facts: fingerprinted(facts, torch_git="another commit"),
-        lambda facts: fingerprinted(facts, cxx11_abi=False),
-        lambda facts: fingerprinted(facts, libc="another"),
+        {"include_paths": ()},
+        {"compiler": CppCompiler("/usr/bin/../bin/g++")},
+        {"fingerprint": attrs.evolve(FINGERPRINT, compiler="another version")},
+        {"fingerprint": attrs.evolve(FINGERPRINT, torch_git="another commit")},
+        {"fingerprint": attrs.evolve(FINGERPRINT, cxx11_abi=False)},
+        {"fingerprint": attrs.evolve(FINGERPRINT, libc="another")},
     ],
 )
 def test_another_build_is_another_key(
-    facts: BuildFacts, compiler: Compiler, change: Callable[[BuildFacts], BuildFacts]
+    facts: BuildFacts, compiler: Compiler, changes: dict[str, Any]
 ) -> None:
     """What changes the code of a case, or may, compiles it anew."""
     compiler.case(source())
     assert tiny_compiler(facts, compiler.cache.root).has(source())
-    assert not tiny_compiler(change(facts), compiler.cache.root).has(source())
+    assert not tiny_compiler(attrs.evolve(facts, **changes), compiler.cache.root).has(source())
 
 
 def test_a_changed_header_of_the_build_compiles_again(facts: BuildFacts, tmp_path: Path) -> None:
@@ -440,6 +436,47 @@ def test_clang_finds_what_it_precompiled_again(facts: BuildFacts, tmp_path: Path
     (header,) = tmp_path.glob("cache/headers/[!.]*/prelude.hpp.gch")
 
     assert str(text).encode() in header.read_bytes()
+
+
+# Compiling before a lane asks for it
+
+
+class Recording(Compiler):
+    """Compiles nothing, and says what it was asked for and where."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(FACTS, Cache(folder))
+        self.asked: list[tuple[str, tuple[int, ...]]] = []
+
+    def has(self, source: CppSource) -> bool:
+        """Whether it was compiled."""
+        return source.stmt == "known;"
+
+    def case(self, source: CppSource, cores: tuple[int, ...] = ()) -> Path:
+        """Note it; what is broken does not compile."""
+        self.asked.append((source.stmt, cores))
+        if source.stmt == "broken;":
+            raise CompileError(Failure(FailureKind.COMPILE, "broken"))
+        return Path()
+
+
+@pytest.mark.parametrize(("is_closed", "expected"), [(False, ["a;", "broken;", "c;"]), (True, [])])
+def test_each_case_is_compiled_ahead_on_a_core(
+    tmp_path: Path, is_closed: bool, expected: list[str]
+) -> None:
+    """What is there already is left out; what does not compile holds nothing up.
+
+    Nothing is compiled once the compiler is closed: a run that was interrupted ends at once.
+    """
+    compiler = Recording(tmp_path)
+    if is_closed:
+        compiler.close()
+    compiler.compile_ahead(
+        [source(stmt) for stmt in ("a;", "known;", "broken;", "c;")],
+        lambda is_late: contextlib.nullcontext(() if is_late() else (7,)),
+    )
+
+    assert [(stmt, (7,)) for stmt in expected] == compiler.asked
 
 
 # Compilers end when they are told to

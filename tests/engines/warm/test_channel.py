@@ -17,15 +17,6 @@ from instruction_counts.engines.warm import channel
 BUILD = Build("base", "/usr/bin/python3")
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A runtime folder of this test, and no variables of whoever runs it."""
-    monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(tmp_path / "runtime"))
-    monkeypatch.delenv("CI", raising=False)
-    monkeypatch.delenv(channel.KEEP_VARIABLE, raising=False)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("variables", "expected_s"),
     [
@@ -39,6 +30,8 @@ def test_servers_are_kept_for_ten_minutes_unless_variables_say_how_long(
     variables: dict[str, str], expected_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody comes back to a machine of CI."""
+    for name in ("CI", channel.KEEP_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
@@ -86,11 +79,9 @@ def test_limits_of_a_command_are_those_of_its_servers_alone() -> None:
 
 
 @pytest.mark.parametrize("changed", ["worker/main.py", "instruction_counts/engines/new.py"])
-def test_another_state_of_the_program_has_servers_of_its_own(
-    own_folder: Path, changed: str
-) -> None:
+def test_another_state_of_the_program_has_servers_of_its_own(tmp_path: Path, changed: str) -> None:
     """What an edit moves is not measured with what was started before it."""
-    program = own_folder / "program"
+    program = tmp_path / "program"
     for name in ("worker/main.py", "instruction_counts/main.py"):
         (program / name).parent.mkdir(parents=True, exist_ok=True)
         (program / name).write_text("x = 1\n")
@@ -108,9 +99,9 @@ def test_the_folder_is_private() -> None:
     assert [0o700, 0o700] == [path.stat().st_mode & 0o777 for path in (folder, folder.parent)]
 
 
-def test_a_socket_may_lie_at_a_long_path(own_folder: Path) -> None:
+def test_a_socket_may_lie_at_a_long_path(tmp_path: Path) -> None:
     """The system takes 107 bytes."""
-    folder = own_folder / ("x" * 200)
+    folder = tmp_path / ("x" * 200)
     folder.mkdir()
     place = folder / "a.socket"
     with socket.socket(socket.AF_UNIX) as listener:

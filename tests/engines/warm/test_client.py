@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,6 @@ from instruction_counts.engines.warm.client import WarmServer, WarmServers, hold
 from instruction_counts.system.worker_process import WorkerError
 from tests.fakes import FACTS
 from tests.waiting import comes_true, ends_soon, is_stopped
-
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A runtime folder of this test; what is held there ends with it."""
-    monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(tmp_path))
-    yield
-    for place, _ in holders():
-        told(place, "retire")
 
 
 def attending(facts: BuildFacts = FACTS, isa: str = "") -> WarmServers:

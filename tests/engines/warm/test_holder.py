@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +18,7 @@ from instruction_counts.engines.fork_server import KEPT, ForkServer
 from instruction_counts.engines.warm import channel
 from instruction_counts.engines.warm.client import told
 from instruction_counts.engines.warm.holder import Holder, Order
-from instruction_counts.system.worker_process import WorkerProcess
-from tests.engines.test_fork_server import HELLO, LOOP, READY, task
+from tests.engines.test_fork_server import HELLO, LOOP, READY, scripted_server, task
 from tests.fakes import FACTS
 from tests.small_disk import fill, small_disk
 from tests.waiting import comes_true, ends_soon, is_stopped
@@ -49,11 +47,7 @@ def hold(tmp_path: Path) -> Iterator[HOLD]:
     threads: dict[Path, threading.Thread] = {}
 
     def start(which: Which, notice: Callable[[str], None]) -> ForkServer:
-        def worker(folder: Path) -> WorkerProcess:
-            return WorkerProcess(sys.executable, {"PATH": "/usr/bin"}, folder, script=[str(script)])
-
-        serve = {"task": "serve", "role": which.role}
-        return ForkServer(folder / which.folder, worker, serve, notice=notice)
+        return scripted_server(script, folder / which.folder, which.role, notice=notice)
 
     def held(keep_s: float = 60, memory_is_short: Callable[[], bool] = lambda: False) -> Path:
         place = tmp_path / f"{len(threads)}.socket"

@@ -2,8 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
@@ -17,8 +16,7 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import Which
-from instruction_counts.engines.warm.channel import KEEP_VARIABLE
-from instruction_counts.engines.warm.client import WarmServers, holders, known_or_probed, told
+from instruction_counts.engines.warm.client import WarmServers, holders, known_or_probed
 from instruction_counts.system.cache import Cache
 from tests import real
 from tests.fakes import make_case
@@ -36,16 +34,6 @@ CASES = {
         {("once",): GroupedOnce("colorsys.rgb_to_hsv(1, 1, 1)", imports=("torch", "colorsys"))}
     )[0],
 }
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Servers are kept, in a folder of this test."""
-    monkeypatch.setenv("INSTRUCTION_COUNTS_RUNTIME", str(tmp_path))
-    monkeypatch.setenv(KEEP_VARIABLE, "10m")
-    yield
-    for place, _ in holders():
-        told(place, "retire")
 
 
 def measured(cases: Mapping[str, Case], *, keeps_servers: bool = True) -> dict[str, Outcome]:
@@ -67,7 +55,10 @@ def counts_in(outcomes: Mapping[str, Outcome]) -> dict[str, int | None]:
 
 
 def test_counts_from_servers_that_were_kept_are_those_of_fresh_ones() -> None:
-    """Also those of the command that started them, and after a case that failed."""
+    """Also those of the command that started them, and after a case that failed.
+
+    What is known of their build is what would be found out.
+    """
     first, second = measured(CASES), measured(CASES)
     fresh = measured(CASES, keeps_servers=False)
 
@@ -77,17 +68,8 @@ def test_counts_from_servers_that_were_kept_are_those_of_fresh_ones() -> None:
     assert first["python"].executed == second["python"].executed == fresh["python"].executed
     ((_, holder),) = holders()
     assert ["counts", "counts+colorsys", "times", "times+colorsys"] == sorted(holder["servers"])
-
-
-def test_what_is_known_of_a_build_is_what_would_be_found_out() -> None:
-    """Its name is that of the command that asks."""
-    first = measured({"fails": CASES["fails"]})
-
-    known = known_or_probed(BUILD, 300)
-
-    assert first["fails"].failure is not None
-    assert probe(BUILD) == known
-    assert probe(BUILD).files == known.files
+    known, found_out = known_or_probed(BUILD, 300), probe(BUILD)
+    assert (found_out, found_out.files) == (known, known.files)
 
 
 def test_servers_end_with_the_process_that_keeps_them() -> None:
