@@ -102,6 +102,9 @@ class CaseCounts:
             answers.extend(self._answers(run, kind, request))
             answer, folder = answers[-1], self._server.folder
             counted = kind.evaluate(answers, folder, loop)
+            if case.autolabels.language is Language.CPP:
+                functions = counting.with_named_statement(counted.functions)
+                counted = attrs.evolve(counted, functions=functions)
             if counted.instructions.per_run + loop.per_run == 0:  # not even the loop is left
                 raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
             others = counting.others_in(folder / "dumps", answer["pid"]) if kind.has_windows else 0
@@ -228,7 +231,11 @@ class CaseCycles:
         answers: list[Mapping[str, Any]] = []
         try:
             answers.extend(run(WARM.asked(lookups, layout)) for layout in range(LAYOUTS))
-            return self._simulated([answer["windows"] for answer in answers], loop)
+            found = self._simulated([answer["windows"] for answer in answers], loop)
+            if case.autolabels.language is not Language.CPP or found.cycle_costs is None:
+                return found
+            costs = counting.with_named_statement(found.cycle_costs)
+            return attrs.evolve(found, cycle_costs=costs)
         except WorkerError as error:
             if error.failure.kind in {FailureKind.EXIT, FailureKind.SIGNAL}:
                 raise  # the server ended: with the run, or another try finds a new one

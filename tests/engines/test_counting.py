@@ -30,6 +30,7 @@ from instruction_counts.engines.counting import (
     evaluate,
     evaluate_once,
     others_in,
+    with_named_statement,
 )
 from tests.engines.callgrind_text import to_text
 
@@ -306,6 +307,19 @@ def test_functions_come_with_the_largest_first() -> None:
         FunctionCost("libtorch_cpu.so", "add.cpp", "at::add", 300, 300),
         FunctionCost("python3", "ceval.c", "_PyEval_EvalFrameDefault", 100, 400),
     ) == counted(first, second).functions.costs
+
+
+def test_what_a_compiled_case_costs_itself_is_its_statement() -> None:
+    """Callgrind takes its entry point for a part of libffi, whose functions cost nothing else."""
+    entry = FunctionCost("libffi.so.8.1.2", "???", "???", 90, 120)
+    caller = FunctionCost("libffi.so.8.1.2", "???", "ffi_call", 0, 120)
+    add = FunctionCost("libtorch_cpu.so", "add.cpp", "at::add", 30, 30)
+
+    assert (
+        FunctionCost("case.so", "case.cpp", "statement", 90, 120),
+        add,
+        caller,
+    ) == with_named_statement(FunctionCosts(1, (entry, add, caller))).costs
 
 
 # Threads

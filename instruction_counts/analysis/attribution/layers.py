@@ -89,8 +89,7 @@ _RULES = (
         r"at::native::(?:\(anonymous namespace\)::)?launch_\w+kernel|__device_stub",
     ),
     _rule(Layer.CUDA, _OF_CUDA, _ANY),
-    # A compiled case is entered from ctypes before collection begins, so that Callgrind does not
-    # see its entry point: what the statement itself costs stands at libffi.
+    # What calls a compiled case.
     _rule(Layer.CASE, r"libffi\..*|_ctypes\..*", _ANY),
     # Python. Its own extension modules are part of it; others look the same.
     _rule(Layer.INTERPRETER, r"(?:lib)?python[0-9.]*[a-z]?(?:\.so.*)?", _ANY),
