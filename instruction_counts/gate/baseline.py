@@ -8,7 +8,7 @@ import json
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +214,7 @@ class BaselineCase(CaseKey):
     def noise_floor(self) -> int:
         """Instructions by which it may differ without any change of code."""
         counted = self._instructions
-        return noise_floor(counted, counted, self.language, [self.noise])[0]
+        return noise_floor(counted, counted, self.key, [self.noise])[0]
 
     @property
     def record(self) -> Record:
@@ -354,7 +354,7 @@ def _baseline(data: Any, _: Any) -> Baseline:
     return Baseline(Head(**{name: getattr(file, name) for name in names_of(Head)}), cases)
 
 
-def sorted_keys(keys: Mapping[CaseKey, object]) -> list[CaseKey]:
+def sorted_keys(keys: Iterable[CaseKey]) -> list[CaseKey]:
     """The keys in the order of the file."""
     return sorted(
         keys, key=lambda key: (key.label, *(mode.value for mode in key.modes), key.num_threads)

@@ -230,16 +230,16 @@ def apply_limits(
 
     ``exceeded_before`` are the cases that failed by their limit in the last check.
     """
-    findings, silent = [], set(comparison.skipped_by_budget)
+    findings, decided = [], set()
     for difference in comparison.differences:
         finding = _finding(difference, limits or Limits(), known=difference.key in exceeded_before)
         if finding.level is not Level.FAILS and (why := _why_it_fails_besides(difference, fail_on)):
             finding = Finding(difference, Level.FAILS, why)
         findings.append(finding)
-        # Whether a limit is exceeded is not known then; an ambiguous case may be either.
-        if difference.verdict not in {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}:
-            silent.add(difference.key)
-    carried = frozenset(exceeded_before & silent)
+        # Else it is not known whether a limit is exceeded; an ambiguous case may be either.
+        if difference.verdict in {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}:
+            decided.add(difference.key)
+    carried = frozenset(exceeded_before - decided)
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
 
 
@@ -315,13 +315,15 @@ def exceeded_in(path: Path) -> frozenset[CaseKey]:
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
-    if not path.exists():
+    try:
+        path.lstat()
+    except FileNotFoundError:
         return frozenset()
     remedy = "--previous expects a file written by `baseline check --output FILE.json`."
     found = read_as(path, _Check, _CHECKS, remedy, as_json=True)
     return frozenset(
         CaseKey(case.label, *case.modes, case.num_threads)
-        for case in (*found.cases, *found.skipped_by_budget)
+        for case in (*found.cases, *found.skipped_by_budget, *found.not_selected)
         if case.exceeded_before or (case.level is Level.FAILS and case.verdict in ON_COUNTS)
     )
 
@@ -339,6 +341,7 @@ class _Case(CaseKey):
 class _Check:
     cases: tuple[_Case, ...]
     skipped_by_budget: tuple[_Case, ...]
+    not_selected: tuple[_Case, ...] = ()
 
 
 _CHECKS = strict_converter(other_fields=True)

@@ -87,7 +87,7 @@ def _series(key: CaseKey, points: Sequence[StoredCount], min_effect: Effect) -> 
     for group in groups:
         counts = [count_of(point) for point in group]
         floors = [  # as `compare` uses them
-            noise_floor(count, count, key.language, [point.noise] if point.noise else [])[0]
+            noise_floor(count, count, key, [point.noise] if point.noise else [])[0]
             for point, count in zip(group, counts, strict=True)
         ]
         apart = tuple(_apart(segments[-1].points[-1], group[0])) if segments else ()

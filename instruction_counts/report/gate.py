@@ -59,6 +59,8 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
 
 def _values(gate: Gate, shared_causes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The JSON of a check: everything that is known, case by case, and what cases share."""
+    skipped = gate.comparison.skipped_by_budget
+    compared = {finding.key for finding in gate.findings}
     return {
         "check_version": CHECK_VERSION,
         "fails": gate.fails,
@@ -78,7 +80,11 @@ def _values(gate: Gate, shared_causes: Sequence[dict[str, Any]]) -> dict[str, An
         "causes": shared_causes,
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget, "exceeded_before": key in gate.carried}
-            for key, budget in gate.comparison.skipped_by_budget.items()
+            for key, budget in skipped.items()
+        ],
+        "not_selected": [
+            {**key.as_values, "exceeded_before": True}
+            for key in sorted_keys(gate.carried - compared - skipped.keys())
         ],
     }
 

@@ -15,10 +15,10 @@ from instruction_counts.analysis.verdicts.comparison import (
     verified,
 )
 from instruction_counts.analysis.verdicts.difference import (
-    USUAL_LAYOUT_SPREAD,
     Difference,
     Reason,
     Verdict,
+    usual_spread,
 )
 from instruction_counts.analysis.verdicts.sides import Side, narrowed, with_noise, with_outputs
 from instruction_counts.core.types import Case, CaseKey, Language
@@ -388,13 +388,7 @@ def _count_again(
     for place, role in enumerate(roles):
         noises: dict[CaseKey, Noise] = {}
         for counted in rounds:
-            noises |= _layout_noise(sides[role], counted.counts[place])
-        if layouts is None:
-            noises = {
-                key: noise
-                for key, noise in noises.items()
-                if noise.layout_spread > USUAL_LAYOUT_SPREAD[key.language]
-            }
+            noises |= _layout_noise(sides[role], counted.counts[place], if_unusual=layouts is None)
         sides[role] = side = with_noise(sides[role], noises)
         noisy = [side.records[key] for key in noises]
         runner.amend(side.run_id, noisy, "The noise between memory layouts is")
@@ -418,15 +412,19 @@ def _known_side(whole: Side, request: ComparisonRequest) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[CaseKey, Noise]:
-    """What layouts moved each case by."""
+def _layout_noise(
+    side: Side, layouts: Sequence[Mapping[CaseKey, int]], *, if_unusual: bool
+) -> dict[CaseKey, Noise]:
+    """What layouts moved each case by; ``if_unusual``: only where that is more than is assumed."""
     found = {}
     for key in {key for counts in layouts for key in counts}:
         counted = side.records[key].outcome.instructions
         counts = [by_key[key] for by_key in layouts if key in by_key]
         if counted is not None and len(counts) == len(layouts):
             counts.append(counted.per_run)
-            found[key] = Noise(layout_spread=spread_of(counts), layouts=len(layouts))
+            spread = spread_of(counts)
+            if not if_unusual or spread > usual_spread(key, counted):
+                found[key] = Noise(layout_spread=spread, layouts=len(layouts))
     return found
 
 

@@ -247,6 +247,17 @@ def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) ->
     assert (set() if was_compared else {compared.key}) == exceeded_in(path)
 
 
+def test_what_was_not_selected_is_handed_on(tmp_path: Path) -> None:
+    """A check of a few cases in between says nothing of the others."""
+    path = tmp_path / "check.json"
+    gate = apply_limits(
+        comparison(difference(1000, 1000, label="a")), HUNDRED, exceeded_before={key("b")}
+    )
+    path.write_text(json_renderer.render(check_document(gate)))
+
+    assert {key("b")} == exceeded_in(path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

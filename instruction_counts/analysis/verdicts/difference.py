@@ -19,7 +19,7 @@ from instruction_counts.analysis.verdicts.beside import (
     cycles_change,
     time_change,
 )
-from instruction_counts.core.types import CaseKey, Language
+from instruction_counts.core.types import CaseKey, Language, RuntimeMode
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise, Origin
 from instruction_counts.domain.metrics import (
@@ -33,10 +33,21 @@ from instruction_counts.domain.metrics import (
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
 
-USUAL_LAYOUT_SPREAD = {Language.PYTHON: 0.001, Language.CPP: 0.0001}
-"""How far another memory layout moves most cases, where it was not measured for the case: nine of
-ten Python cases lie within, and every C++ case of the representative ones (``selftest
+_USUAL_SPREAD = {Language.PYTHON: 0.001, Language.CPP: 0.0001}
+"""Nine of ten Python cases lie within, and every C++ case of the representative ones (``selftest
 --layouts 4``, see ``docs/explanation/measurement.md``)."""
+_USUAL_SPREAD_COMPILED = 0.004
+_USUAL_SPREAD_OF_FIRST_RUNS = 0.014
+"""The most that was seen of both (``docs/reference/definitions.md``)."""
+
+
+def usual_spread(key: CaseKey, *counts: Instructions) -> float:
+    """How far another memory layout moves most cases like one, as a share of its count."""
+    if any(counted.is_of_first_runs for counted in counts):
+        return _USUAL_SPREAD_OF_FIRST_RUNS
+    if key.runtime is RuntimeMode.COMPILED:
+        return _USUAL_SPREAD_COMPILED
+    return _USUAL_SPREAD[key.language]
 
 
 class Verdict(enum.Enum):
@@ -289,7 +300,7 @@ def judge(
         return Difference(key, base, new, *said, output=output)
     before, after = _instructions(base), _instructions(new)
     noises = [record.noise for record in (base, new) if record and record.noise]
-    floor = noise_floor(before, after, key.language, noises)
+    floor = noise_floor(before, after, key, noises)
     held = held and not _takes_another_way(base, new)
     said = _on_counts(before, after, floor[0], min_effect, held=held)
     return _by_program(Difference(key, base, new, *said, *floor, output=output), min_effect)
@@ -384,7 +395,7 @@ def _direction(change: int) -> Verdict:
 
 
 def noise_floor(
-    base: Instructions, new: Instructions, language: Language, noises: Iterable[Noise]
+    base: Instructions, new: Instructions, key: CaseKey, noises: Iterable[Noise]
 ) -> tuple[int, Origin]:
     """Instructions by which a case may differ without any change of code, and how that is known.
 
@@ -393,7 +404,7 @@ def noise_floor(
     """
     known, larger = list(noises), max(base.per_run, new.per_run)
     layouts = [noise.layout_spread for noise in known if noise.layouts]
-    by_layout = max(layouts, default=USUAL_LAYOUT_SPREAD[language])
+    by_layout = max(layouts, default=usual_spread(key, base, new))
     by_server = max((noise.server_spread for noise in known), default=0.0)
     floors = (
         (round(by_layout * larger), Origin.LAYOUTS if layouts else Origin.ASSUMED),

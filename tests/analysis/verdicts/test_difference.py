@@ -16,8 +16,9 @@ from instruction_counts.analysis.verdicts.difference import (
     is_suspect,
     judge,
     judge_verified,
+    noise_floor,
 )
-from instruction_counts.core.types import Language
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.effects import MIN_EFFECT, Effect, Noise, Origin
 from instruction_counts.domain.executed import ExecutedDigests
 from instruction_counts.domain.metrics import BYTECODES, LAUNCHES, OPERATOR_CALLS
@@ -183,6 +184,28 @@ def test_a_noise_floor_says_where_it_comes_from(
     difference = judge(KEY, record(10_000, spread=spread), record(11_000, noise=noise))
 
     assert expected == (difference.noise_origin, difference.noise)
+
+
+FIRST_RUNS = (Window(1, 100_000),) * 3
+
+
+@pytest.mark.parametrize(
+    ("runtime", "windows", "noise"),
+    [
+        (RuntimeMode.EAGER, (), 101),
+        (RuntimeMode.COMPILED, (), 404),
+        (RuntimeMode.EAGER, FIRST_RUNS, 1414),
+    ],
+    ids=["warm", "compiled", "first runs"],
+)
+def test_what_layouts_are_assumed_to_move_depends_on_the_kind_of_case(
+    runtime: RuntimeMode, windows: tuple[Window, ...], noise: int
+) -> None:
+    """What Dynamo or a first run looks up, processes differ by; in Python, whatever it is."""
+    key = attrs.evolve(KEY, language=Language.PYTHON, runtime=runtime)
+    base, new = (Instructions(n, exact=True, windows=windows) for n in (100_000, 101_000))
+
+    assert noise == noise_floor(base, new, key, [])[0]
 
 
 BAD, SKIPPED = record(1, outcome=failed()), record(1, outcome=Outcome(Status.SKIPPED))
