@@ -50,7 +50,6 @@ def explain_command(
       python main.py explain last Reduction/sum --output sum.speedscope.json
     """
     names, pattern = ([base, new], label) if label is not None else ([base], new)
-    outputs.refuse_over(names)
     with LazyStore(db) as runs:
         sides = read_sides(names, runs)
         if SOURCE in by and len(sides) == 1:

@@ -38,7 +38,7 @@ from instruction_counts.domain.shards import Shard
 from instruction_counts.engines.machine import read_machine
 from instruction_counts.engines.registry import DEFAULT, engines, require_profile
 from instruction_counts.execution.local_lanes import DEFAULT as DEFAULT_LANES
-from instruction_counts.gate.limits import FailOn, read_limits
+from instruction_counts.gate.limits import FailOn, Limits, read_limits
 from instruction_counts.session.build_series import check_build_command
 from instruction_counts.session.builds import METRICS, MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
@@ -273,13 +273,13 @@ def series_options(*selecting: Decorator, required: bool) -> Decorator:
 
 # What fails
 
-gate_option = option(
-    "--gate limits",
-    "FILE.yaml",
-    "File of limits: the allowed increase per case  [default: none]",
-    type=FILE,
-    callback=lambda _context, _option, file: file and read_limits(file),
-)
+
+def _limits(limits: Path | None) -> Limits | None:
+    return None if limits is None else read_limits(limits)
+
+
+_GATE = "File of limits: the allowed increase per case  [default: none]"
+gate_option = gathered("limits", (option("--gate limits", "FILE.yaml", _GATE, type=FILE),), _limits)
 
 
 def _fail_on(*kinds: FailOn, more: str = "") -> Decorator:

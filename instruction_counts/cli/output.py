@@ -2,10 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 import attrs
+import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.options import FILE, Decorator, choice, gathered, several
@@ -107,9 +108,9 @@ class Outputs:
             UsageError: one is such a file.
         """
         names = {part for name in map(str, inputs) for part in (name, name.rpartition(":")[0])}
-        read = {Path(name).resolve() for name in names if name}
+        read = {os.path.realpath(name) for name in names if name}
         for destination in self.destinations:
-            if destination.path.resolve() in read:
+            if os.path.realpath(destination.path) in read:
                 raise UsageError(
                     f"--output {destination.path} is a file that is read", "Choose another one."
                 )
@@ -168,7 +169,9 @@ def output_options(*having: str) -> Decorator:
         paths = dict.fromkeys(output)
         if form not in {None, "text"} and all(renderer_of(path.name, having) for path in paths):
             paths[STDOUT] = None
-        return Outputs(tuple(Destination.of(path, form, having) for path in paths), limit)
+        found = Outputs(tuple(Destination.of(path, form, having) for path in paths), limit)
+        found.refuse_over(_named_elsewhere())
+        return found
 
     names = [entry.name for entry in known]
     options = (
@@ -188,6 +191,18 @@ def output_options(*having: str) -> Decorator:
         ),
     )
     return gathered("outputs", options, outputs)
+
+
+_GONE_ON_FROM = frozenset({"output", "resume", "previous"})
+"""Parameters that may name the same file: it is read, and then written anew with what it held."""
+
+
+def _named_elsewhere() -> Iterator[str | Path]:
+    """What other parameters of the command name, files or not."""
+    for name, value in click.get_current_context().params.items():
+        if name not in _GONE_ON_FROM:
+            values = value if isinstance(value, tuple) else (value,)
+            yield from (each for each in values if isinstance(each, str | Path))
 
 
 class Exporter:

@@ -18,7 +18,12 @@ _REMEDIES = {
     errno.ENFILE: "Stop other processes, or raise the limit: sysctl fs.file-max",
 }
 
-
+_OF_FILES = {
+    errno.EACCES: "Change its permissions or those of its folder, or name another one.",
+    errno.ENAMETOOLONG: "Name another one.",
+    errno.ELOOP: "It is a link that leads to itself. Name another one.",
+}
+"""What is wrong with a file that was named: no shortage, so no other program is asked for it."""
 _OF_PYTHON = {
     "start new thread": ("no further thread can be started", _REMEDIES[errno.EAGAIN]),
     "home directory": ("this user has no home", "Set HOME to a folder of your own."),
@@ -48,8 +53,8 @@ def shortage(error: BaseException) -> UsageError | None:
         return None
     if error.errno == errno.ENOENT:
         return _missing_folder(error)
-    remedy = _REMEDIES.get(error.errno or 0)
-    named = error.filename2 or error.filename
+    number, named = error.errno or 0, error.filename2 or error.filename
+    remedy = _REMEDIES.get(number) or (_OF_FILES.get(number) if named else None)
     place = f": {named}" if named else ""
     return None if remedy is None else UsageError(f"{error.strerror}{place}", remedy)
 

@@ -12,6 +12,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Details
 from instruction_counts.report.document import Cell, Column, Document, Row, Table
 from instruction_counts.storage.json_files import read_json
+from tests.cli.program import Program
 from tests.fakes import FakeClock, exporter_to, make_record, make_run
 
 TABLE = Table("cases", "", (Column("case", "case"),), (Row((Cell("\ud800"),)), Row((Cell("é"),))))
@@ -61,6 +62,31 @@ def test_a_file_that_is_read_is_not_written_to(named: str, here: Path) -> None:
     outputs.refuse_over(["b.json", "12"])
     with pytest.raises(UsageError, match="is a file that is read"):
         outputs.refuse_over(["b.json", named])
+
+
+BENCHMARK = '{"id": "add", "label": "add", "statement": "1 + 1"}'
+SPECIFICATION = f'{{"version": 1, "name": "a", "benchmarks": [{BENCHMARK}]}}'
+
+
+@pytest.mark.parametrize(
+    ("args", "content"),
+    [
+        (["runs", "merge", "a.json", "b.json"], ""),
+        (["run", "--definitions", "b.json"], SPECIFICATION),
+        (["compare", "a.json", "b.json:new"], ""),
+        (["baseline", "check", "a.json", "c.json", "--gate", "b.json"], "{}"),
+    ],
+    ids=["shards", "a specification", "a run", "limits"],
+)
+def test_no_command_writes_to_a_file_that_it_reads(
+    args: list[str], content: str, here: Path, program: Program
+) -> None:
+    """Whichever of its parameters names it; nothing is measured before that."""
+    for name in "ab":
+        (here / f"{name}.json").write_text(content)
+
+    assert "is a file that is read" in program.error(*args, "--output", "b.json")
+    assert content == (here / "b.json").read_text()
 
 
 def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ def from_system(number: int, *names: str | None) -> OSError:
         (RuntimeError("can't start new thread"), "no further thread can be started", "ulimit -u"),
         (from_system(errno.EMFILE), "Too many open files", "ulimit -n"),
         (from_system(errno.EFBIG), "File too large", "ulimit -f"),
+        (from_system(errno.EACCES, "/a"), "Permission denied: /a", "Change its permissions"),
+        (from_system(errno.ENAMETOOLONG, "/a"), "File name too long: /a", "Name another one"),
         (MemoryError(), "there is not enough memory", "ulimit -v"),
         (
             FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
