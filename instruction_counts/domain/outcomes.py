@@ -3,6 +3,7 @@
 import array
 import base64
 import enum
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,6 +48,10 @@ class FailureKind(enum.Enum):
         return self in {FailureKind.EXIT, FailureKind.SIGNAL, FailureKind.TIMEOUT}
 
 
+_HERE = "<--- HERE"
+"""How TorchScript marks a place in the line above."""
+
+
 @attrs.frozen
 class Failure:
     """Why a case has no result: one line, the user's line if known, and the last of its output."""
@@ -68,6 +73,9 @@ class Failure:
         if first.rstrip().endswith(":"):  # what TorchScript and Dynamo have to say begins below
             said = next((line.strip() for line in below if line.strip()), "")
             first = f"{first.rstrip()} {said}"
+        for line, marks in itertools.pairwise(below):
+            if _HERE in marks and not self.code:
+                return f"{first.rstrip(':')}   ({line.strip()})"
         return f"{first}{where}"
 
 

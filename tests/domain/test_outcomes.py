@@ -87,6 +87,10 @@ def test_intervals_are_those_of_the_textbook(count: int, expected: tuple[int, in
             Failure(FailureKind.EXCEPTION, "E: it raised:\nF: bad value"),
             "E: it raised: F: bad value",
         ),
+        (
+            Failure(FailureKind.EXCEPTION, "E: \nbad value:\n  File\n  z = x\n      ~ <--- HERE\n"),
+            "E: bad value   (z = x)",
+        ),
         (Failure(FailureKind.EXCEPTION, "E: "), "E: "),
         (Failure(FailureKind.TIMEOUT, ""), "timeout"),
         (Failure(FailureKind.EXCEPTION, "E: bad", "", "stmt line 1"), "E: bad"),
