@@ -6,6 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from instruction_counts.api.arguments import definitions_of
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.execution.events import Silent
@@ -13,8 +14,8 @@ from instruction_counts.session.build_series import StoreBuildMeasurer, made_bui
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.storage.store import Store
-from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_record, make_run
-from tests.session.fakes import known_lanes
+from tests.fakes import BUILD, FACTS, FINGERPRINT, FakeEngine, make_case, make_record, make_run
+from tests.session.fakes import SETTINGS, fake_engines, known_lanes
 
 
 def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
@@ -82,3 +83,20 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
 
         assert 1 == known.run_id
         assert measurer.known(BUILD, make_case("add")) is None
+
+
+def test_a_run_says_whether_its_builds_are_the_next_ones(tmp_path: Path) -> None:
+    """Or those that a search asked for, which no history has."""
+    case = make_case("a")
+    with (
+        Store(tmp_path / "runs.db") as store,
+        fake_engines({BUILD.name: FakeEngine()}),
+        known_lanes() as lanes,
+    ):
+        settings = attrs.evolve(SETTINGS, lanes=lanes)
+        request = ComparisonRequest(definitions_of([case]), settings=settings)
+        measurer = StoreBuildMeasurer(request, store, Silent())
+        measurer.measure([BUILD])
+        measurer.measured([BUILD])
+
+        assert [False, True] == [count.in_order for count in store.counts([case.key])]
