@@ -143,18 +143,21 @@ class StoreBuildMeasurer:
         facts = settings.probe(build, self.observer.note)
         fingerprint = known_at_first(settings.fingerprint(facts))
         wanted = build.name, settings.engine, case.definition_hash, fingerprint
+        refused = ""
         for count in reversed(self.store.counts([case.key])):
             measured_with = known_at_first(count.fingerprint)
             is_same = wanted == (count.build, count.engine, count.definition_hash, measured_with)
             if is_same and count.instructions is not None and not count.has_changed_files:
                 run = self.store.load(count.run_id)
                 if why := other_files(facts, run):
-                    self.observer.note(f"{build.name}: not taken from run {count.run_id}: {why}")
+                    refused = refused or f"run {count.run_id} is not taken: {why}"
                     continue
                 title = f"run {count.run_id}, {build.name}"
                 side = side_of(run, build.name, title, count.run_id)
                 self.observer.note(f"{build.name}: known from run {count.run_id}")
                 return attrs.evolve(side, records={case.key: side.records[case.key]})
+        if refused:
+            self.observer.note(f"{build.name}: {refused}")
         return None
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:

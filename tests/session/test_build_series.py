@@ -15,7 +15,7 @@ from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.storage.store import Store
 from tests.fakes import BUILD, FACTS, FINGERPRINT, FakeEngine, make_case, make_record, make_run
-from tests.session.fakes import SETTINGS, fake_engines, known_lanes
+from tests.session.fakes import SETTINGS, Remarks, fake_engines, known_lanes
 
 
 def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
@@ -77,12 +77,14 @@ def test_a_case_that_was_counted_is_not_measured_again_unless_its_build_changed(
         for run in (sound, marked, other, elsewhere):
             store.import_run(run)
         request = ComparisonRequest("", settings=attrs.evolve(settings, lanes=lanes))
-        measurer = StoreBuildMeasurer(request, store, Silent())
+        said = Remarks()
+        measurer = StoreBuildMeasurer(request, store, said)
         known = measurer.known(BUILD, make_case("add"))
         store.delete(1)
 
         assert 1 == known.run_id
         assert measurer.known(BUILD, make_case("add")) is None
+        assert "run 4 is not taken: it was measured with /elsewhere" in said.notes[-1]
 
 
 def test_a_run_says_whether_its_builds_are_the_next_ones(tmp_path: Path) -> None:
